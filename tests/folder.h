@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A folder of a test's own, gone with all in it at the end.
+// A temporary folder for a test. The destructor removes the folder with its contents.
 #pragma once
 #include <unistd.h>
 
@@ -12,7 +12,8 @@
 
 namespace masquerade {
 
-// Memory where it holds files and has room, as a run syncs all that it saves; else the disk.
+// Returns the folder for temporary folders: /dev/shm if it is writable and has 1 GiB of room, because there the many
+// syncs of a run take no time; otherwise, the system's temporary folder on the disk.
 inline std::filesystem::path place_for_folders() {
     std::error_code none;
     const bool memory =
@@ -32,14 +33,14 @@ struct TemporaryFolder {
 
     std::string file(const std::string& name) const { return path + "/" + name; }
 
-    // A file with these bytes; its path.
+    // Writes a file with these bytes, and returns its path.
     std::string write(const std::string& name, const std::string& bytes) const {
         std::ofstream(file(name), std::ios::binary) << bytes;
         return file(name);
     }
 };
 
-// Whether /dev/full is there, the disk without space; where not, the test says that it leaves this out.
+// Whether the machine has /dev/full, a device without space. If not, prints that the test skips this part.
 inline bool has_full_disk() {
     const bool there = std::filesystem::is_character_file("/dev/full");
     if (!there) MESSAGE("skipped: /dev/full is no character device, so no disk is full");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rungs of one line of ops.h on Device::cuda, whoever computes for it at the moment.
+// Runs the ladder's checks for one line of ops.h on Device::cuda, which may be a GPU or the emulator.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -30,14 +30,15 @@ inline void check_cuda_precision(const Op& op, Findings& findings) {
 }
 
 inline void check_cuda_contract(const Op& op, Findings& findings, RowsAlone rows = RowsAlone::same_bits) {
-    std::vector<Sizes> some;  // the large sizes are left out: they take long without a GPU and find nothing new
+    std::vector<Sizes> some;  // without the large sizes, which take long without a GPU and find nothing more
     for (Sizes s : op.all)
         if (s.rows * s.columns <= 33 * 33 && fits_fibers(op, s, 1100)) some.push_back(s);
     check_contract_on(Device::cuda, op, small_ladder() ? op.small : some, {DType::f32, DType::bf16}, findings, rows);
     if (!small_ladder() && !op.costly) check_contract_on(Device::cuda, op, op.far, {DType::f32}, findings, rows, true);
 }
 
-// All rows of the op that the line names: a backward by contract, the rest with its forward. Returns how many.
+// Checks all rows of the op table for the op that the line names. If the line names a backward, checks the contract of
+// the backward; otherwise, checks the op with its forward. Returns the number of rows.
 inline int climb(const std::string& line, const std::string& who, RowsAlone rows_alone = RowsAlone::same_bits) {
     const bool backward = line.find("_backward") != std::string::npos,
                forward = line.find("_forward") != std::string::npos;

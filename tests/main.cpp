@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs every test case and ends with the plain line `N passed, N failed`. Status 1 when one failed or none ran.
-// TEST_THREADS=1: ops use one thread where a test does not choose a number. Beside other work on the same processors,
-// this takes as long as with all threads and less processor time.
+// Runs every test case, and ends with the line `N passed, N failed`. The exit status is 1 if a test failed or if none
+// ran. With TEST_THREADS=1, ops use one thread if a test does not choose the number. If other programs use the same
+// processors, this takes as long as with all threads, but less processor time.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <cstdio>
 #include <cstdlib>
@@ -15,13 +15,13 @@
 namespace {
 
 unsigned ran = 0, failed = 0;
-std::map<std::string, std::vector<std::string>> skipped;  // by the reason
+std::map<std::string, std::vector<std::string>> skipped;  // reason -> names of the skipped test cases
 
-// Counts test cases; doctest's own reporter prints what went wrong.
+// Counts the test cases. doctest's own reporter prints the failures.
 struct Count : doctest::IReporter {
     explicit Count(const doctest::ContextOptions&) {}
     void test_case_skipped(const doctest::TestCaseData& test) override {
-        if (!test.m_skip) return;  // merely not asked for
+        if (!test.m_skip) return;  // not selected on the command line, which does not count as skipped
         skipped[test.m_description ? test.m_description : "no reason given"].push_back(test.m_name);
     }
     void test_run_end(const doctest::TestRunStats& run) override {
@@ -43,7 +43,7 @@ REGISTER_LISTENER("count", 1, Count);
 
 }  // namespace
 
-// A line for each reason; where many are skipped for one, the first and the last stand for all.
+// Prints a line for each reason. If many tests were skipped for a reason, names only the first and the last of them.
 unsigned tell_skipped() {
     unsigned all = 0;
     for (const auto& [reason, names] : skipped) {
@@ -59,7 +59,7 @@ unsigned tell_skipped() {
 
 int main(int argc, char** argv) {
     doctest::Context context;
-    context.setOption("minimal", true);  // nothing but what goes wrong
+    context.setOption("minimal", true);  // prints only failures
     context.applyCommandLine(argc, argv);
     if (const char* threads = std::getenv("TEST_THREADS")) masquerade::set_threads(std::atoi(threads));
     int status = context.run();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A library for LD_PRELOAD: from main on it counts a program's calls of one kind, and lets the n-th one fail.
+// A library for LD_PRELOAD. From the start of main() on, it counts a program's calls of one kind, and makes the n-th of
+// them fail.
 //   FAULT_CALLS   files: calls on names and files under FAULT_UNDER; memory: allocations and anonymous mappings
-//   FAULT_AT      the number of the call, from 1 on; 0: none
-//   FAULT_HOW     kill; or an errno by its number: the call fails so, a write half way; with "-" before it, so do all
-//                 later
-//                 calls that need room: on the disk, or more memory than the program has at that moment
-//   FAULT_COUNT   a file that gets the number of calls, and what the failed one was
+//   FAULT_AT      n, the number of the call, counted from 1; 0: no call fails
+//   FAULT_HOW     kill: the call kills the program. A number: the call fails with this errno (a write fails halfway).
+//                 A number with "-" before it: the same, and then all later calls fail that need room: on the disk, or
+//                 more memory than the program had when the n-th call failed
+//   FAULT_COUNT   a file that receives the number of calls, and the name of the failed call
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ char under[PATH_MAX];
 std::atomic<long> calls{0};
 std::atomic<bool> begun{false}, failing{false};
 const char* failed = "none";
-bool followed[1024];  // descriptors of files that count
+bool followed[1024];  // whether calls on this file descriptor count
 
 template <class F>
 F real(const char* name) {
@@ -42,9 +43,9 @@ F real(const char* name) {
 #define REAL(name) static const auto next = real<decltype(&::name)>(#name)
 
 std::atomic<long> live{0};  // bytes that are allocated or mapped
-long most = 0;              // from the failure on
+long most = 0;              // limit of `live` after the n-th call has failed: the value of `live` at this call
 
-// Counts a call; whether it is to fail.
+// Counts a call. Returns whether it must fail.
 bool fails(const char* name, bool needs_room = true) {
     if (!begun.load(std::memory_order_relaxed)) return false;
     const long number = ++calls;
@@ -166,7 +167,7 @@ ssize_t write(int file, const void* from, size_t bytes) {
         }
         if (fails("write")) {
             if (failing || bytes < 2) return -1;
-            half[file] = true;  // the next call says why
+            half[file] = true;  // the next call fails, and sets errno
             return syscall(SYS_write, file, from, bytes / 2);
         }
     }

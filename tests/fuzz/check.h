@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a property that does not hold is said, and what is asked of everything that reads.
+// How a broken property is reported, and the property that everything that reads files must have.
 #pragma once
 #include <exception>
 #include <string>
@@ -34,7 +34,8 @@ struct Counts {
     std::string told() const { return text(read, " read, ", refused, " refused"); }
 };
 
-// The property that read() breaks: it reads, or refuses in one of our errors, with a short message in our own words.
+// Returns the property that read() breaks, or "". read() must succeed, or throw one of this project's errors with a
+// short message in its own words.
 template <class Read>
 std::string problem_of(Counts& counts, Read read) {
     try {

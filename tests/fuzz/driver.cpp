@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // fuzz [--minutes M] [--each] [--seed S] [--out FILE] [TARGET | tokenizer | readers | runs] [FILE...]
-// Runs the files, or else makes inputs, without libFuzzer: for one target, for all of a group, or for all there are,
-// which share the minutes (--each: have as many each). Inputs that once failed come first. A failure is cut down to a
-// small input and written to --out. Status 1 then, 2 for wrong usage.
+// Runs the given files or, without files, makes inputs itself (without libFuzzer): for one target, for all targets of a
+// group, or for all targets of the program. The targets share the minutes; with --each, each target gets all of them.
+// Inputs that once failed are run first. If an input fails, the driver shortens it and writes it to --out. Exit status:
+// 1 after a failure, 2 for wrong usage.
 #include <csignal>
 #include <chrono>
 #include <cstdio>
@@ -18,7 +19,7 @@
 
 using namespace masquerade::fuzz;
 
-// Sanitizers end in SIGABRT, where the input is written down.
+// Makes sanitizers end with SIGABRT. The handler of this signal writes the input to a file.
 extern "C" const char* __asan_default_options() {
     return "abort_on_error=1:allocator_may_return_null=1:max_allocation_size_mb=512";
 }
@@ -27,7 +28,7 @@ extern "C" const char* __tsan_default_options() { return "halt_on_error=1:abort_
 
 namespace {
 
-constexpr unsigned seconds_allowed = 30;  // for one input, in a build however slow
+constexpr unsigned seconds_allowed = 30;  // the limit for one input; long enough for slow builds
 
 const Target* target;
 std::string current;
@@ -39,7 +40,7 @@ std::string broken(const std::string& input) {
     return target->broken(input);
 }
 
-// Only what a signal handler may call.
+// Uses only functions that a signal handler may call.
 void write_current() {
     int file = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     if (file < 0 || write(file, current.data(), current.size()) != ssize_t(current.size())) _exit(1);
@@ -56,10 +57,10 @@ void stop(int signal) {
     _exit(1);
 }
 
-// The name of a property, without what was found.
+// Returns the name of a property, without the details that were found.
 std::string name_of(const std::string& property) { return property.substr(0, property.find_first_of(";:")); }
 
-// Leaves out parts, ever smaller ones, as long as the same property stays broken.
+// Removes parts of the input, first large ones, then smaller ones, as long as the same property stays broken.
 std::string smaller(std::string input, const std::string& property) {
     for (std::size_t part = input.size() / 2; part > 0; part /= 2)
         for (std::size_t at = target->header; at + part <= input.size();) {
@@ -162,7 +163,8 @@ int main(int argc, char** argv) {
         target = t;
         if (t->quiet)
             stderr = std::fopen("/dev/null",
-                                "w");  // warnings of what is read; signals and sanitizers use 2 itself
+                                // Hides warnings; signal handlers and sanitizers write to file descriptor 2 itself.
+                                "w");
         const int status =
             files.empty() ? run_random(each ? minutes : minutes / double(chosen.size()), seed) : run_files(files);
         if (status != 0) return status;

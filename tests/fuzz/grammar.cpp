@@ -10,12 +10,12 @@ namespace masquerade::fuzz {
 
 namespace {
 
-// Spaces, what is nearly a space, what is dropped, and what joins.
+// Spaces, characters similar to spaces, characters that the tokenizer drops, and joiners.
 const char32_t invisible[] = {' ',    ' ',    ' ',    '\t',   '\n',   '\r',   0,      0x0B,   0x0C,   0x1C,   0x1F,
                               0x7F,   0x85,   0xA0,   0xAD,   0x1680, 0x180E, 0x2003, 0x200B, 0x200D, 0x200E, 0x2028,
                               0x2029, 0x202F, 0x2060, 0x3000, 0xFE0F, 0xFEFF, 0xFFFD, 0xFFFE, 0xE0001};
 
-// Marks of every class, some of which are not stripped, and what looks past them.
+// Combining marks of every class, some of which are not stripped.
 const char32_t marks[] = {0x300,  0x301,  0x308,   0x323,   0x327,   0x338,   0x340,   0x344,   0x345,   0x34F,
                           0x5B0,  0x64B,  0x93C,   0x94D,   0x1715,  0x1734,  0x1B44,  0x302E,  0x302F,  0x3099,
                           0x20E3, 0xA953, 0x1D165, 0x1D166, 0x1D16D, 0x1D172, 0x11938, 0x1193D, 0x16FF0, 0x1E2AE};
@@ -29,7 +29,8 @@ std::uint64_t Grammar::random() {
     return z ^ z >> 31;
 }
 
-// One of the vocabulary's code points, or, now and then, any one: surrogates too, which are not UTF-8.
+// Appends one of the vocabulary's code points or, sometimes, any code point, also a surrogate, which is not valid
+// UTF-8.
 void Grammar::append_point(std::string& text) {
     const Block& block = blocks()[below(blocks().size())];
     char32_t c = block.first + char32_t(below(block.last - block.first + 1));
@@ -37,7 +38,7 @@ void Grammar::append_point(std::string& text) {
     append_utf8(text, c);
 }
 
-// The same few characters many times.
+// Appends the same few pieces many times.
 void Grammar::append_run(std::string& text) {
     std::string piece;
     for (std::size_t n = 1 + below(3); n > 0; n--) append_piece(piece);
@@ -58,7 +59,7 @@ void Grammar::append_piece(std::string& text) {
         case 6: text += ' '; return;
         case 7:
         case 8:
-            if (one_in(4)) text += one_in(2) ? "electric" : "electricelectric";  // words alike in their first bytes
+            if (one_in(4)) text += one_in(2) ? "electric" : "electricelectric";  // words with equal first bytes
             for (std::size_t n = 1 + below(one_in(8) ? 40 : 9); n > 0; n--)
                 text += "etaoinshrdluETAOINSHRDLU0123456789"[below(34)];
             return;
@@ -67,7 +68,7 @@ void Grammar::append_piece(std::string& text) {
             for (std::size_t n = 1 + below(4); n > 0; n--) append_utf8(text, one_of(marks));
             return;
         case 11: text += "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"[below(32)]; return;
-        case 12:  // UTF-8 cut short
+        case 12:  // incomplete UTF-8
             append_point(text);
             if (!text.empty()) text.pop_back();
             return;
@@ -79,7 +80,7 @@ void Grammar::append_piece(std::string& text) {
 
 std::string Grammar::text() {
     std::string text;
-    if (one_in(40)) {  // bytes without sense
+    if (one_in(40)) {  // random bytes
         for (std::size_t n = below(60); n > 0; n--) text += char(random());
         return text;
     }

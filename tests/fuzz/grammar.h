@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Text that asks for trouble, from random numbers: the same for the same seed on every machine.
+// Makes texts that are likely to cause trouble, from random numbers. The same seed gives the same texts on every
+// machine.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,10 +15,10 @@ class Grammar {
 
     std::size_t below(std::size_t n) { return n == 0 ? 0 : std::size_t(random() % n); }
 
-    // A new text, of a few bytes as a rule, and now and then of very many.
+    // Returns a new text, usually of a few bytes, sometimes of very many.
     std::string text();
 
-    // An earlier text, changed in a few places.
+    // Returns an earlier text with changes in a few places; parts may come from `other`.
     std::string mutated(std::string text, const std::string& other);
 
   private:
@@ -28,7 +29,7 @@ class Grammar {
     void append_run(std::string& text);
 
     std::uint64_t state_;
-    bool tame_ = false;  // only what the vocabulary has tokens for
+    bool tame_ = false;  // whether the text has only characters for which the vocabulary has tokens
 };
 
 }  // namespace masquerade::fuzz

@@ -36,7 +36,7 @@ const char* const pieces[] = {
 
 bool is_number(char c) { return (c >= '0' && c <= '9') || c == '-' || c == '.'; }
 
-// Another number in the place of one; the text as it is where there is none after `at`.
+// Replaces a number in the text at or after `at` by another number. If there is none, leaves the text as it is.
 void replace_number(Grammar& random, std::string& bytes, std::size_t at) {
     const auto begin = std::find_if(bytes.begin() + std::ptrdiff_t(at), bytes.end(), is_number);
     const auto end = std::find_if_not(begin, bytes.end(), is_number);

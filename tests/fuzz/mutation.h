@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that are nearly right: a good one, changed in a few places.
+// Makes files that are nearly right: a good file with changes in a few places.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace masquerade::fuzz {
 
-// Bits and bytes, cuts, repeats, numbers, nesting, strings that hurt, and parts of `other`.
+// Changes bits and bytes, cuts, repeats, replaces numbers, nests, and inserts troublesome strings and parts of `other`.
 std::string damaged(Grammar& random, std::string bytes, const std::string& other);
 
 }  // namespace masquerade::fuzz

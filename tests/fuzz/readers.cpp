@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Broken files, for everything that reads files. A reader reads a file, or refuses it in one of our errors, with a
-// short message of its own words. The first byte of an input chooses the file of the samples that the rest stands for.
+// Fuzzes everything that reads files, with broken files. A reader must read a file, or refuse it with one of this
+// project's errors and a short message in its own words. The first byte of an input chooses a file of the samples; the
+// rest of the input replaces the contents of this file.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -25,11 +26,11 @@ namespace {
 
 Counts counts;
 
-// Without waiting for the disk.
+// Writes a file without waiting for the disk.
 void put(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
-// Reads what `read` reads, with the bytes of the input in the place of a file of the samples; the file is good again
-// then.
+// Replaces a file of the samples by `bytes`, calls read(), and restores the file. Returns the problem that was found,
+// or "".
 template <class Read>
 std::string broken(const std::string& file, const std::string& bytes, Read read) {
     const std::string path = samples() + "/" + file, good = read_file(path);
@@ -45,7 +46,8 @@ const char* choose(const char* const (&names)[n], const std::string& input) {
 }
 std::string rest(const std::string& input) { return input.substr(std::min<std::size_t>(1, input.size())); }
 
-// An input: a file of these, damaged. The length of a header of safetensors is mostly put right again.
+// Makes an input: one of these files, damaged. In most cases, the length of a safetensors header is corrected
+// afterwards.
 template <std::size_t n>
 std::string made(Grammar& random, const char* const (&names)[n]) {
     const std::size_t which = random.below(n);
@@ -76,7 +78,8 @@ void read_tensors(const std::string& path) {
     for (const StoredTensor& tensor : file.tensors()) {
         require(file.find(tensor.name) != nullptr, "every tensor is found");
         const char* data = static_cast<const char*>(tensor.data);
-        for (std::size_t i = 0; i < tensor.bytes(); i++) sum = sum + data[i];  // a sanitizer sees what lies outside
+        // Reads every byte, so that a sanitizer reports accesses outside of the memory.
+        for (std::size_t i = 0; i < tensor.bytes(); i++) sum = sum + data[i];
     }
     write_safetensors(samples() + "/again.safetensors", file.tensors(), file.metadata());
     const TensorFile again(samples() + "/again.safetensors");
@@ -178,7 +181,7 @@ std::string made_link(Grammar& random) {
 
 template <const auto& files, auto read>
 Target target(const char* name, bool of_folder) {
-    // A folder is read whole, a file by its own name.
+    // If of_folder is true, read() gets the path of the folder, otherwise that of the file.
     static bool whole;
     whole = of_folder;
     return {name,
@@ -190,7 +193,7 @@ Target target(const char* name, bool of_folder) {
                 const std::string path = samples() + "/" + (whole ? file.substr(0, file.find('/')) : file);
                 return broken(file, rest(input), [&] { read(path); });
             },
-            [] {  // nesting on which parsing, copying or showing a value once ran out of stack; keys that stand twice
+            [] {  // nesting that once overflowed the stack in parsing, copying or printing; and keys that occur twice
                 std::vector<std::string> all;
                 for (const char* open : {"[", "{\"a\":", "{\"__metadata__\":[", "{\"hidden_size\":["}) {
                     std::string nested;

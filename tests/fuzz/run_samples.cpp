@@ -20,15 +20,15 @@ namespace masquerade::fuzz {
 namespace fs = std::filesystem;
 namespace {
 
-using Changes = std::vector<std::pair<std::string, std::string>>;  // settings, beside those of tiny()
+using Changes = std::vector<std::pair<std::string, std::string>>;  // settings that differ from those of tiny()
 
 struct Sample {
     const Family* kind;
     Changes changes;
-    std::string path;  // "": not made yet
+    std::string path;  // "" if the run has not been made yet
 };
 
-// Whether a family has all these settings, with these values.
+// Whether a family has all these settings, and permits these values.
 bool fits(const Family& kind, const Changes& changes) {
     const std::unique_ptr<RunSettings> settings = kind.settings();
     Config keys;
@@ -76,7 +76,7 @@ std::vector<Sample>& samples() {
     return all;
 }
 
-// Two steps, each with a checkpoint; then the priors that the family has.
+// Trains two steps and saves a checkpoint after each. Then fits the priors that the family has.
 void train(const Sample& sample, const std::string& path) {
     const std::unique_ptr<RunSettings> settings = tiny(*sample.kind);
     Config keys;
@@ -108,7 +108,7 @@ void train(const Sample& sample, const std::string& path) {
     run->step_folder = folder.step_folder(2);
     try {
         run->fit_prior(text);
-    } catch (const Error&) {  // it has no latents
+    } catch (const Error&) {  // the family has no latents
     }
 }
 

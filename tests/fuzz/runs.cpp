@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Runs whose files are good each by itself and wrong together: parts of other runs, families, steps and seeds, with
-// other numbers, names and sizes in them. Whatever loads a run says what is wrong, or works in finite time. Half of
-// them have no ties (engine/io/checkpoint.h), as old runs and files that were edited elsewhere, so that what is behind
-// the ties is reached.
+// Fuzzes runs whose files are good one by one, but wrong together: the files come from different runs, families, steps
+// and seeds, and have other numbers, names and sizes. Everything that loads a run must report what is wrong, or work in
+// finite time. Three quarters of the runs have no ties (engine/io/checkpoint.h), like old runs and files that were
+// edited by hand. Otherwise, the check of the ties would refuse the runs, and the checks behind it would never be
+// reached.
 //
-// An input: [run, other run, ties, what is done, with what] and then a change for every three bytes.
+// Format of an input, in bytes: [run, other run, ties, use, argument of the use], followed by three bytes for every
+// change.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -33,7 +35,7 @@ Counts counts;
 
 void put(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
-// Paths inside a folder that end so, in order; "/": folders.
+// Returns the paths inside a folder that end with `end`, in sorted order. If `end` is "/", returns the folders.
 Names paths_in(const std::string& folder, const std::string& end) {
     Names all;
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -47,18 +49,18 @@ Names paths_in(const std::string& folder, const std::string& end) {
     return all;
 }
 
-// The item that a byte chooses; "" if there is none.
+// Returns the item that a byte chooses, or "" if there are no items.
 std::string chosen(const Names& names, std::size_t byte) { return names.empty() ? "" : names[byte % names.size()]; }
 
 // ---- files in place ----
 
-// Every text `from` becomes `to`, which is as long.
+// Replaces every occurrence of `from` by `to`, which has the same length.
 void replace_all(std::string& bytes, const std::string& from, const std::string& to) {
     for (std::size_t at = 0; (at = bytes.find(from, at)) != bytes.npos; at += to.size())
         bytes.replace(at, from.size(), to);
 }
 
-// A tensor of a file, where its header and its data stand.
+// A safetensors file in memory: its header, and the offset of its data.
 struct Place {
     std::string bytes;
     nlohmann::ordered_json header;
@@ -78,7 +80,7 @@ struct Place {
     }
 };
 
-// Leaves of JSON, whatever their depth.
+// Appends pointers to all leaves of a JSON value, at any depth.
 void leaves_of(nlohmann::json& value, std::vector<nlohmann::json*>& all) {
     if (!value.is_structured()) return all.push_back(&value);
     for (auto& child : value) leaves_of(child, all);
@@ -177,11 +179,11 @@ void change_tensor(const std::string& run, const std::string&, std::size_t x, st
     const std::uint64_t counts_of[] = {UINT64_MAX, 1ull << 62, 1ull << 32, 3, 1, 0};
     const void* values[] = {&floats[x % 6], &doubles[x % 6], &counts_of[x % 6]};
     const char* value = static_cast<const char*>(values[wide == 4 ? 0 : entry["dtype"] == "F64" ? 1 : 2]);
-    if (y % 3 == 0) {  // one number
+    if (y % 3 == 0) {  // changes one number
         std::copy_n(value, wide, &file.bytes[begin + (x * 31 + y) % ((end - begin) / wide) * wide]);
-    } else if (y % 3 == 1) {  // all of them
+    } else if (y % 3 == 1) {  // changes all numbers
         for (std::size_t at = begin; at < end; at += wide) std::copy_n(value, wide, &file.bytes[at]);
-    } else {  // one row less: the tensor that is last in the file
+    } else {  // removes the last row, if the tensor is the last one in the file
         const std::size_t row = (end - begin) / entry["shape"][0].get<std::size_t>();
         if (end != file.bytes.size()) return;
         file.bytes.resize(end - row);
@@ -264,7 +266,8 @@ const Change changes[] = {
      }},
 };
 
-// Takes the ties away, and lets every part that must name its weights name those that are there.
+// Removes the ties. Parts of a run that must name its step or the checksum of its weights get the actual step and
+// checksum.
 void untie(const std::string& run) {
     const auto change = [&](const std::string& path, std::initializer_list<std::pair<const char*, const char*>> keys) {
         std::string bytes = read_file(path);
@@ -288,7 +291,7 @@ void untie(const std::string& run) {
     std::uint64_t weights = 0;
     try {
         weights = checksum_of(family_of_run(run).load(run, false, Device::cpu)->parameters);
-    } catch (const std::exception&) {  // it cannot be loaded, and neither can its priors
+    } catch (const std::exception&) {  // the run cannot be loaded, so its priors cannot be loaded, either
         return;
     }
     const std::string latest = fs::canonical(run + "/latest").string();
@@ -409,7 +412,8 @@ void fit(const std::string& path, std::size_t) {
 
 void (*const uses[])(const std::string&, std::size_t) = {generate, generate, generate, go_on, go_on, begin_with, fit};
 
-// A refusal names the file or the setting. What the engine says of itself came too far, but for numbers that overflow.
+// Calls use(). A refusal must be a BadInput or a BadUsage, which names the file or the setting. An Error of the engine
+// itself is a failure, because the wrong input must be detected earlier. Exception: errors about numbers that overflow.
 template <class Use>
 void refusing(Use use) {
     try {
@@ -439,7 +443,7 @@ std::string broken_run(const std::string& input) {
         for (std::size_t at = header; at + 2 < input.size(); at += 3) {
             try {
                 changes[byte(at) % std::size(changes)].make(work, other, byte(at + 1), byte(at + 2));
-            } catch (const std::exception&) {  // what it changes is gone or is no longer what it was
+            } catch (const std::exception&) {  // the file to change does not exist any more, or was changed before
             }
         }
         try {
@@ -462,7 +466,7 @@ std::string broken_run(const std::string& input) {
 std::string make_run(Grammar& random) {
     std::string input;
     for (std::size_t n = header + 3 * random.below(4); n > 0; n--) input += char(random.below(256));
-    if (random.below(2)) {  // two runs of one family are neighbours
+    if (random.below(2)) {  // runs of the same family have neighbouring numbers
         const std::size_t first = random.below(run_count());
         input[0] = char(first);
         input[1] = char(std::min(run_count() - 1, first + random.below(6)));
@@ -470,7 +474,7 @@ std::string make_run(Grammar& random) {
     return input;
 }
 
-// Every run as it is, by all that loads runs; and what once broke a property.
+// Returns every run without changes, for every way of loading a run, and inputs that once broke a property.
 std::vector<std::string> known_runs() {
     std::vector<std::string> all;
     for (std::size_t number = 0; number < run_count(); number++)

@@ -38,7 +38,7 @@ void make_bert(const std::string& folder) {
     write_file(folder + "/model.safetensors", without_checksum(read_file(folder + "/model.safetensors")));
 }
 
-// The tensors of a folder in two files.
+// Writes the tensors of a model folder into two files with an index.
 void make_shards(const std::string& folder, const std::string& whole) {
     fs::create_directory(folder);
     for (const char* name : {"config.json", "vocab.txt"}) fs::copy(whole + "/" + name, folder + "/" + name);

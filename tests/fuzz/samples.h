@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Good files, made here: a BERT of a few numbers in one file and in shards, a run of three steps, a tokenizer.
+// Good files, which this program makes: a small BERT in one file and in shards, a run of three steps, and a tokenizer.
 #pragma once
 #include <string>
 
 namespace masquerade::fuzz {
 
-// The folder that holds them, made when first asked for: bert/ (config.json, model.safetensors, vocab.txt), shards/
-// (the same in two files with their index), run/, tokenizer.json and settings.txt. It goes when the program ends well.
+// Returns the folder of the files, which are made when they are first requested: bert/ (config.json, model.safetensors,
+// vocab.txt), shards/ (the same model in two files with their index), run/, tokenizer.json and settings.txt. The folder
+// is removed when the program ends normally.
 const std::string& samples();
 
-// A file without the checksum that this program adds, which would hide all other damage.
+// Returns the file without the checksum that this project adds. With the checksum, readers would detect all damage at
+// once, and never reach their other checks.
 std::string without_checksum(std::string bytes);
 
 }  // namespace masquerade::fuzz

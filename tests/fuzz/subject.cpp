@@ -43,7 +43,7 @@ const Vocabulary& vocabulary() {
     return all;
 }
 
-// Special ones as a model has them, and odd ones.
+// Returns special tokens, as a model has them, and unusual added tokens.
 std::vector<AddedToken> odd_tokens() {
     auto token = [](const char* text) {
         AddedToken added;
@@ -62,7 +62,7 @@ std::vector<AddedToken> odd_tokens() {
     return all;
 }
 
-constexpr std::size_t variants = 4;  // of every choice of rules, lower-casing and stripping
+constexpr std::size_t variants = 4;  // for each combination of rules, lower-casing and stripping
 
 std::unique_ptr<Subject> make_subject(std::size_t number) {
     WordPiece::Options options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tokenizers that are fuzzed: one vocabulary with something of every kind of writing, and options that
-// between them turn everything on and off.
+// The tokenizers that are fuzzed. They share one vocabulary, which has tokens of every kind of script. Together, their
+// options cover every choice.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,18 +10,19 @@
 
 namespace masquerade::fuzz {
 
-// A range of code points whose characters, and their "##" forms, are tokens; also what inputs are made of.
+// A range of code points. The vocabulary has each of these characters, alone and with "##". Inputs contain them, too.
 struct Block {
     char32_t first, last;
 };
 const std::vector<Block>& blocks();
 
-// Words, parts of words and added tokens that inputs are made of.
+// Words, parts of words and added tokens that inputs contain.
 const std::vector<std::string>& fragments();
 
 struct Subject {
     WordPiece tokenizer;
-    bool odd_tokens;  // recognises tokens that take spaces, and such that are sought in normalised text
+    // Whether it has added tokens that take spaces, and added tokens that are searched in normalised text.
+    bool odd_tokens;
     Subject(WordPiece::Options options, std::vector<AddedToken> added);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A target of fuzzing, as the driver sees it: how an input is made, and what is asked of it.
+// A target of fuzzing, for the driver: how an input is made, and which property an input breaks.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -10,19 +10,21 @@
 namespace masquerade::fuzz {
 
 struct Target {
-    const char *name, *group;                   // either chooses it on the command line
-    std::size_t header;                         // the first bytes, which choose how the rest is read
-    std::string (*make)(Grammar&);              // the next input
-    std::string (*broken)(const std::string&);  // the first property that does not hold; empty: all do
-    std::vector<std::string> (*known)();        // inputs that once broke a property
-    std::string (*told)();                      // what has been counted, for the progress line
-    bool quiet = true;                          // what it logs is not shown
+    const char *name, *group;  // each of the two selects the target on the command line
+    // Number of bytes at the beginning of an input that decide how the rest is used.
+    std::size_t header;
+    std::string (*make)(Grammar&);              // makes the next input
+    std::string (*broken)(const std::string&);  // returns the first property that the input breaks; empty: none
+    std::vector<std::string> (*known)();        // returns inputs that once broke a property
+    std::string (*told)();                      // returns counts for the progress line
+    bool quiet = true;                          // whether log messages of the target are hidden
 };
 
-// Those of a program: of fuzz the tokenizer and readers.cpp, of fuzz-runs that of runs.cpp.
+// The targets of a program. The program fuzz has the targets of tokenizer.cpp and readers.cpp, and fuzz-runs has the
+// target of runs.cpp.
 const std::vector<Target>& targets();
 
-// Those of readers.cpp: files, by what reads them.
+// The targets of readers.cpp: one for each function that reads files.
 std::vector<Target> reader_targets();
 
 }  // namespace masquerade::fuzz

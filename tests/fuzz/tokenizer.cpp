@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Properties of the tokenizer that hold for any bytes at all.
+// Properties of the tokenizer that must hold for arbitrary bytes.
 #include <algorithm>
 #include <exception>
 
@@ -13,7 +13,7 @@ namespace masquerade::fuzz {
 
 namespace {
 
-std::size_t without_unknown = 0;  // inputs
+std::size_t without_unknown = 0;  // number of inputs
 
 bool is_utf8(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
@@ -62,9 +62,10 @@ class Check {
         }
     }
 
-    // The longest match from the left by the definition: words, and one look-up for every length.
+    // Returns the ids by the definition: splits the text into words, and finds the longest match from the left by a
+    // look-up for every length.
     std::vector<int> by_definition(std::string_view text) const {
-        constexpr std::size_t longest = 64;  // more than any token of the vocabulary has
+        constexpr std::size_t longest = 64;  // longer than any token of the vocabulary
         const Vocabulary& v = tokenizer_.vocabulary();
         std::vector<int> ids;
         for (Words words(text, characters_); words.next();) {
@@ -96,7 +97,7 @@ class Check {
 
     void ids() {
         for (int id : ids_) require(id >= 0 && id < tokenizer_.vocabulary().size(), "an id is in the vocabulary");
-        Encoder encoder(tokenizer_, 2);  // remembers so few words that they meet in one place
+        Encoder encoder(tokenizer_, 2);  // it caches so few words that different words share a place of the cache
         std::size_t half = text_.size() / 2;
         std::vector<int> again;
         encoder.append(text_.substr(half), again);
@@ -155,7 +156,7 @@ class Check {
                 if (open[at.at + std::size_t(i)] <= 0) return false;
             return true;
         };
-        bool in_word = false;  // what a stripped mark needs to belong to something
+        bool in_word = false;  // whether a stripped mark would belong to a word
         for (const At& at : found_) {
             Character what = characters_[at.c.value];
             if (what.is(Character::space)) in_word = false;
@@ -177,7 +178,8 @@ class Check {
                 ids.push_back(pieces_[end].id);
             std::size_t first = std::size_t(pieces_[begin].begin), last = std::size_t(pieces_[end - 1].end);
             std::string_view word = text_.substr(first, last - first);
-            if (word.find("Σ") != word.npos) continue;  // which asks what stands before the word
+            // The lower case of this letter depends on what precedes the word.
+            if (word.find("Σ") != word.npos) continue;
             require_equal(tokenizer_.encode(word), ids, "the bytes of a word give its ids");
         }
     }
@@ -206,7 +208,8 @@ class Check {
         };
         for (int id : ids_)
             if (id == v.unk() || silent(id)) return;
-        // Two marks that stay may stand in an order that only a mark between them, which is gone, allowed.
+        // Two marks that are not stripped may be in an order that was possible only because of a stripped mark between
+        // them.
         auto stays = [&](const At& at) {
             Character what = characters_[at.c.value];
             return what.is(Character::nonstarter) && !what.is(Character::mark);
@@ -216,7 +219,7 @@ class Check {
         require_equal(tokenizer_.encode(text), ids_, "decoded text gives the same ids: " + text);
     }
 
-    // The text's bytes, two each, as ids.
+    // Decodes ids that are made from the text: two bytes for each id.
     void any_ids_decode() {
         std::vector<int> ids;
         for (std::size_t i = 0; i + 1 < text_.size() && i < 200; i += 2) {
@@ -228,7 +231,9 @@ class Check {
         composed(text);
     }
 
-    // Hugging Face's library knows fewer compositions, and a replaced character or a token is never made.
+    // Checks that decoded text is in NFC. The check is left out for the Hugging Face library's rules, which know fewer
+    // compositions, and if there are replacements or odd tokens, because decoding never makes a replaced character or
+    // such a token.
     void composed(const std::string& text) {
         if (!options().strips() || options().rules != Rules::google || !options().replace.empty() ||
             subject_.odd_tokens)
@@ -243,7 +248,7 @@ class Check {
     std::vector<int> ids_;
     std::vector<Piece> pieces_;
     std::vector<At> found_;
-    std::vector<bool> starts_;  // bytes at which a character, or a byte that is none, begins
+    std::vector<bool> starts_;  // for each byte, whether a character, or an invalid byte, begins there
 };
 
 std::string broken_property(const std::string& input) {
@@ -258,7 +263,7 @@ std::string broken_property(const std::string& input) {
     return "";
 }
 
-// A new text, or an earlier one, changed.
+// Returns a new text, or an earlier text with changes.
 std::string make_text(Grammar& grammar) {
     constexpr std::size_t kept = 512;
     static std::vector<std::string> texts(1, "");

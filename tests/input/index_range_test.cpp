@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ranges of indices against Python's slices: list(range(length))[text].
+// Compares ranges of indices with Python's slices: list(range(length))[text].
 #include <doctest/doctest.h>
 
 #include "input/index_range.h"
@@ -31,5 +31,5 @@ TEST_CASE("index range: a text is the slice that it is in Python") {
         CHECK(range.to == 4);
     }
     IndexRange range;
-    CHECK(read_range("2", range, 100) == std::string("2"));  // a single index only where it is asked for
+    CHECK(read_range("2", range, 100) == std::string("2"));  // a single index is a range only if the caller allows it
 }

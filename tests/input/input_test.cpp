@@ -50,7 +50,7 @@ TEST_CASE("input: what is not JSON is refused with its place, however deep") {
     CHECK(problem_of("[1] 2") == "is not JSON: byte 5 of the file cannot be read");
     CHECK(problem_of("[\"\xff\"]") == "is not JSON: byte 3 of the file cannot be read");
     using namespace std::string_literals;
-    for (const std::string& after : {"\0"s, "\0\0 "s, "\0 {\"a\":"s})  // a NUL ends no text
+    for (const std::string& after : {"\0"s, "\0\0 "s, "\0 {\"a\":"s})  // a zero byte does not end the text
         CHECK(problem_of("[1] " + after) == "is not JSON: byte 5 of the file cannot be read");
     CHECK(problem_of("[1\0]"s) == "is not JSON: byte 3 of the file cannot be read");
     CHECK(problem_of("[\"\\u0000\"]") == "");
@@ -88,7 +88,7 @@ TEST_CASE("input: names of files go into JSON and come back, whatever their byte
         CHECK(name_in_json(text) == name);
         CHECK(name_in_json(json::parse(json(text).dump()).get<std::string>()) == name);
     }
-    CHECK(json_name("/caf\xC3\xA9 %") == "/caf\xC3\xA9 %");  // UTF-8 is as it was
+    CHECK(json_name("/caf\xC3\xA9 %") == "/caf\xC3\xA9 %");  // valid UTF-8 stays as it is
     CHECK(json_name("/caf\xE9 %.txt") == "file:///caf%E9%20%25.txt");
     CHECK(name_in_json("file:///%4") == "/%4");
 }
@@ -132,7 +132,7 @@ TEST_CASE("input: files, pipes and what is neither") {
     const std::string pipe = folder.file("pipe");
     REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
     CHECK_SAYS(refusal(pipe), "/pipe is an empty pipe, into which nobody writes");
-    std::fstream both(pipe);  // it opens for reading, too, and so waits for nobody
+    std::fstream both(pipe);  // opens the pipe for reading and writing, and so does not wait for another process
     REQUIRE(both);
     std::thread writer([&] { std::ofstream(pipe, std::ios::binary) << bytes, both.close(); });
     CHECK(read_input<BadInput>(pipe) == bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Matrices in .npy files: those of NumPy's two types, and what is refused.
+// Tests matrices in .npy files: the two number types that are read, and the files that are refused.
 #include "input/npy.h"
 
 #include <doctest/doctest.h>

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A checkpoint whose every number tells its step.
+// Writes a checkpoint in which every number is the step.
 void write_checkpoint(const std::string& folder, std::int64_t step, std::size_t count) {
     std::vector<double> numbers(count, double(step));
     std::vector<std::uint64_t> state = {std::uint64_t(step)};
@@ -34,7 +34,7 @@ void save(RunFolder& run, std::int64_t step, bool best = false, std::size_t coun
     run.save_step(step, write, best);
 }
 
-// The step that all of a checkpoint agrees on; -1 when it does not.
+// Returns the step that all numbers of the checkpoint contain, or -1 if they differ.
 std::int64_t step_held_by(const std::string& folder) {
     TensorFile model(folder + "/model.safetensors"), state(folder + "/state.safetensors");
     std::int64_t step = read_json(folder + "/config.json")["step"].get<std::int64_t>();
@@ -54,7 +54,7 @@ std::vector<std::string> hidden_names(const std::string& folder) {
     return names;
 }
 
-// Runs f with standard error in a file, and returns what was written there.
+// Calls f() while standard error goes to a file, and returns what was written to standard error.
 template <class F>
 std::string warnings_of(const std::string& path, F f) {
     int old = dup(2);
@@ -67,8 +67,8 @@ std::string warnings_of(const std::string& path, F f) {
     return read_file(path);
 }
 
-// Runs in a child: resumes the run and saves steps until it is killed; writes a byte into `progress` for
-// each step.
+// Runs in a child process. Resumes the run and saves steps until the process is killed. After each step, writes a byte
+// to `progress`.
 [[noreturn]] void save_until_killed(const std::string& path, int progress) {
     try {
         RunFolder run = RunFolder::resume(path);
@@ -84,8 +84,8 @@ std::string warnings_of(const std::string& path, F f) {
     _exit(9);
 }
 
-// Kills such a child at a random moment: of its first steps in the folder, or of its third save. False when
-// it failed.
+// Starts such a child, and kills it at a random moment: during its first steps in the folder if `early` is true,
+// otherwise during its third save. Returns false if the child failed.
 bool save_and_kill(const std::string& path, bool early, Sequence& moments) {
     int progress[2];
     if (pipe(progress) != 0) return false;
@@ -162,7 +162,7 @@ TEST_CASE("run folder: steps are kept whole, the last three and the best") {
     CHECK(chosen.latest_step() == 500);
     CHECK_THROWS_AS(save(chosen, 800), Error);
 
-    save(run, 700, false, 5);  // once more, in its place
+    save(run, 700, false, 5);  // saves the step again; the new checkpoint replaces the old one
     CHECK(TensorFile(path + "/latest/model.safetensors").reals("w").size() == 5);
     CHECK(hidden_names(path).empty());
 }
@@ -196,20 +196,21 @@ TEST_CASE("run folder: before its first checkpoint a run is in nobody's way") {
         CHECK(read_file(path + "/run.json") == "{}");
     }
     CHECK_SAYS(refusal(), "holds something already; continue with --resume");
-    fs::rename(path + "/run.json", path + "/.run.json");  // a crash between the step and its record
+    // The state after a crash between saving the step and writing its record.
+    fs::rename(path + "/run.json", path + "/.run.json");
     CHECK_SAYS(refusal(), "holds something already; continue with --resume");
     CHECK(RunFolder::resume(path).latest_step() == 1);
     CHECK(read_file(path + "/run.json") == "{}");
     fs::remove_all(path);
     fs::create_directories(path + "/.old-notes");
-    CHECK_SAYS(refusal(), "holds something already");  // no run made this folder
+    CHECK_SAYS(refusal(), "holds something already");  // the folder was not made by a run
     fs::rename(path + "/.old-notes", path + "/.new-o.tsv");
     write_file(path + "/mine", "");
     CHECK_SAYS(refusal(), "holds something already");
     fs::remove_all(path);
     write_file(path, "");
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::expect_free(path); }), "a file has that name");
-    write_file(folder.file("vocab.txt"), "");  // of no run
+    write_file(folder.file("vocab.txt"), "");  // a file that belongs to no run
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(folder.path); }), "holds something already");
     for (const char* name : {"step-000010", "step-000010/", "step-1234567", "latest", "best"})
         CHECK_SAYS(message_of<BadInput>([&] { RunFolder::create(folder.file(name)); }),
@@ -224,8 +225,9 @@ TEST_CASE("run folder: a copy whose links have become folders is the same run") 
         RunFolder run = RunFolder::create(original);
         for (std::int64_t step = 100; step <= 500; step += 100) save(run, step, step == 200);
     }
-    { RunFolder::resume(original).rewind(400); }            // latest is not the newest
-    fs::copy(original, path, fs::copy_options::recursive);  // follows links
+    { RunFolder::resume(original).rewind(400); }  // now `latest` is not the newest step
+    // Copies the targets of links, so that `latest` becomes a folder.
+    fs::copy(original, path, fs::copy_options::recursive);
     REQUIRE(fs::is_directory(fs::symlink_status(path + "/latest")));
     const auto says = [&](const std::string& which, std::int64_t step) {
         std::int64_t found = -1;
@@ -237,7 +239,7 @@ TEST_CASE("run folder: a copy whose links have become folders is the same run") 
     says("", 400);
     says("/latest", 400);
     says("/best/", 200);
-    REQUIRE(fs::is_directory(fs::symlink_status(path + "/latest")));  // a reader changes nothing
+    REQUIRE(fs::is_directory(fs::symlink_status(path + "/latest")));  // opening a run for reading changes nothing
     {
         RunFolder run = RunFolder::resume(path);
         CHECK(run.latest_step() == 400);
@@ -248,7 +250,7 @@ TEST_CASE("run folder: a copy whose links have become folders is the same run") 
         CHECK(run.steps() == std::vector<std::int64_t>{200, 600, 700, 800});
     }
     fs::remove(path + "/latest");
-    fs::copy(original + "/step-000300", path + "/latest");  // no step of this run any more
+    fs::copy(original + "/step-000300", path + "/latest");  // now `latest` is not a copy of any step of this run
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::resume(path); }),
                "latest is a folder, but its files belong to no step beside it");
     CHECK_SAYS(message_of<BadInput>([&] { RunFolder::open(path + "/latest"); }),
@@ -256,7 +258,7 @@ TEST_CASE("run folder: a copy whose links have become folders is the same run") 
     fs::remove_all(path + "/latest");
     CHECK(RunFolder::resume(path).latest_step() == 800);
 
-    // A run folder may itself be called so.
+    // A run folder may itself be named `best`.
     fs::rename(original, folder.file("best"));
     write_file(folder.file("best/run.json"), "{}");
     CHECK(RunFolder::open(folder.file("best")).latest_step() == 400);
@@ -293,7 +295,7 @@ TEST_CASE("run folder: without a latest the newest complete step, with one warni
     CHECK_SAYS(damaged(), "An earlier one is complete: " + path + "/step-000002");
     CHECK(RunFolder::open(path + "/step-000002").latest_step() == 2);
 
-    // The state is for whoever goes on; a reader does without it.
+    // Only a resumed run needs the state, so a run without it can still be opened.
     fs::remove(path + "/step-000002/state.safetensors");
     CHECK_SAYS(damaged(), "An earlier one is complete: " + path + "/step-000002");
     std::string going_on = message_of<BadInput>([&] { RunFolder::resume(path).latest_step(); });
@@ -348,7 +350,7 @@ TEST_CASE("run folder: a full disk loses nothing") {
         CHECK(step_held_by(path + "/latest") == 100);
     }
 
-    // Every size of a file at which a disk may fill up, log lines included.
+    // Tries file sizes at which a disk can become full; the log is among the files.
     auto before = std::signal(SIGXFSZ, SIG_IGN);
     rlimit old{}, small{};
     getrlimit(RLIMIT_FSIZE, &old);
@@ -371,7 +373,7 @@ TEST_CASE("run folder: a full disk loses nothing") {
     save(run, 200);
     CHECK(step_held_by(path + "/latest") == 200);
 
-    // Whatever stands in the way of the last renames, the links are swapped after them.
+    // If one of the last renames fails, the links are unchanged, because they are swapped after the renames.
     write_file(path + "/step-000300", "a file");
     CHECK_SAYS(message_of<BadInput>([&] { save(run, 300, true); }), "checkpoint step-000200 is intact");
     CHECK(target_of(path + "/latest") == "step-000200");
@@ -426,7 +428,7 @@ TEST_CASE("run folder: the log of a resumed run is whole") {
         CHECK(target_of(path + "/latest") == "step-000010");
         CHECK(read_file(path + "/log.jsonl") == "{\"note\":\"begin\"}\n{\"loss\":0.1,\"step\":10}\n");
         CHECK(read_file(path + "/samples.txt") == "step 10\n  step 99 is what a model may say\n\n  last\n");
-        save(run, 15);  // the steps of the other future are gone
+        save(run, 15);  // this deletes the later steps, which were saved before the rewind
         CHECK(run.steps() == std::vector<std::int64_t>{10, 15});
         CHECK(target_of(path + "/latest") == "step-000015");
         CHECK(run.latest_step() == 15);
@@ -458,8 +460,8 @@ TEST_CASE("run folder: killed at any moment, latest is complete") {
         for (std::int64_t other : run.steps()) CHECK(step_held_by(run.step_folder(other)) == other);
         last = step;
     }
-    CHECK(last > 40);      // it did save in between
-    CHECK(leftovers > 5);  // and was hit in the middle
+    CHECK(last > 40);      // steps were saved between the kills
+    CHECK(leftovers > 5);  // some kills hit in the middle of a save
     RunFolder run = RunFolder::resume(path);
     CHECK(hidden_names(path).empty());
     run.rewind(last);

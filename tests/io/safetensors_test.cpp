@@ -16,7 +16,7 @@ using namespace masquerade;
 
 namespace {
 
-// A file made by hand: the length, the header, the data.
+// Returns the bytes of a file that is made by hand: the length of the header, the header, the data.
 std::string raw_file(const std::string& header, std::size_t data_bytes) {
     std::string bytes(8, '\0');
     for (int i = 0; i < 8; i++) bytes[std::size_t(i)] = char(header.size() >> (8 * i));
@@ -37,12 +37,12 @@ std::string entry(const std::string& dtype, const std::string& shape, const std:
     return "{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
 }
 
-// The message for a file with one tensor and 24 bytes of data.
+// Returns the error message for a file with one tensor and 24 bytes of data.
 std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets) {
     return refusal(raw_file("{\"a\":" + entry(dtype, shape, offsets) + "}", 24));
 }
 
-// The message for a file with two tensors of one F32 each.
+// Returns the error message for a file with two tensors of one F32 number each.
 std::string two(const char* name, const char* offsets, const char* other, const char* others, std::size_t bytes) {
     std::string header = text("{\"", name, "\":", entry("\"F32\"", "[1]", offsets), ",\"", other,
                               "\":", entry("\"F32\"", "[1]", others), "}");
@@ -108,7 +108,7 @@ TEST_CASE("safetensors: the bytes are those of the format") {
     CHECK(bytes.find("\"d\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]}") != bytes.npos);
     CHECK(bytes.substr(8 + length) == std::string("\0\0\0\0\0\0\xf0\x3f", 8));
 
-    // Made elsewhere: no metadata, no padding, tensors out of order and unaligned.
+    // A file of another program: without metadata and padding, and with tensors that are out of order and unaligned.
     std::string header = R"({"b":{"dtype":"F32","shape":[1],"data_offsets":[1,5]},)"
                          R"("a":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})";
     std::string foreign = raw_file(header, 5);
@@ -126,7 +126,7 @@ TEST_CASE("safetensors: the bytes are those of the format") {
 }
 
 TEST_CASE("safetensors: other people's half and double precision is converted") {
-    // 1, -2, the largest, the smallest subnormal, infinity, -0, and a NaN
+    // 1, -2, the largest number, the smallest subnormal number, infinity, -0, and a NaN.
     std::vector<std::uint16_t> half = {0x3c00, 0xc000, 0x7bff, 0x0001, 0x7c00, 0x8000, 0x7e00};
     std::vector<double> real = {1.1, 2.2};
     TemporaryFolder folder;
@@ -246,7 +246,8 @@ TEST_CASE("safetensors: a tensor that nothing here can hold spoils no other") {
     }
 }
 
-// With n * n the second would take a hundred times as long, and minutes.
+// If reading took time in proportion to n * n, the larger file would take a hundred times as long, which would be
+// minutes.
 TEST_CASE("safetensors: ten times the tensors take about ten times as long") {
     TemporaryFolder folder;
     const auto ticks = [&](int count) {
@@ -293,7 +294,7 @@ TEST_CASE("safetensors: any flipped bit, any cut of our own files is found") {
         std::string bad = good;
         bad[bit / 8] = char(bad[bit / 8] ^ (1 << bit % 8));
         write_file(path, bad);
-        bool named = false;  // a flip in the name of the checksum itself only takes the checksum away
+        bool named = false;  // if a bit in the name of the checksum flips, the file merely has no checksum
         try {
             TensorFile file(path);
             named = file.metadata().count("masquerade.checksum") == 0;
@@ -317,10 +318,10 @@ TEST_CASE("safetensors: a full disk is one clear line and leaves no half file") 
     CHECK_SAYS(message_of<BadInput>([&] { write_safetensors(folder.write("file", "") + "/x", {stored("d", d)}); }),
                "Not a directory");
     if (has_full_disk()) {
-        std::filesystem::create_symlink("/dev/full", path);  // every write there finds no space
+        std::filesystem::create_symlink("/dev/full", path);  // every write to this device fails for lack of space
         CHECK_SAYS(message_of<BadInput>([&] { write_safetensors(path, {stored("d", d)}); }),
                    "cannot write " + path + ": No space left on device");
-        CHECK(std::filesystem::is_character_file(path));  // the device and what leads there stay
+        CHECK(std::filesystem::is_character_file(path));  // the link and the device are still there
         std::filesystem::remove(path);
     }
 
@@ -328,7 +329,7 @@ TEST_CASE("safetensors: a full disk is one clear line and leaves no half file") 
     rlimit old{}, small{};
     getrlimit(RLIMIT_FSIZE, &old);
     small = old;
-    small.rlim_cur = 300000;  // bytes: the write that crosses it is cut short, the next one fails
+    small.rlim_cur = 300000;  // in bytes; the write that crosses the limit is cut short, and the next one fails
     setrlimit(RLIMIT_FSIZE, &small);
     std::string message = message_of<BadInput>([&] { write_safetensors(path, {stored("d", d)}); });
     setrlimit(RLIMIT_FSIZE, &old);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verbs on one lane: the order of a sum is the one that is written down, and store stores or adds, whatever the
-// length.
+// Tests the functions of lanes.h on one lane: a sum is computed in the documented order, and store() stores or adds,
+// for any length.
 #include "engine/math/lanes.h"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,8 @@ std::vector<float> numbers(int n) {
     return x;
 }
 
-// As the comment at sum says, with nothing for a compiler to turn into vectors.
+// Computes a sum in the order that the comment of sum() describes. The compiler cannot use vectors, because the numbers
+// are volatile.
 float sum_by_hand(const std::vector<float>& x) {
     volatile float part[16] = {};
     for (std::size_t i = 0; i < x.size(); i++) part[i % 16] = part[i % 16] + x[i];

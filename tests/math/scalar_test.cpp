@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The float functions against libm's double ones over a spread of all floats, at special values, and inside a
-// vectorised loop against outside; the complex ones against the derivatives they must carry.
+// Compares the float functions with the double functions of the C library, over a sample of all floats and at special
+// values. Also compares their results inside and outside of a vectorised loop, and the complex functions with the
+// derivatives that they must compute.
 #include "engine/math/features.h"
 #include "engine/math/point.h"
 
@@ -12,7 +13,8 @@
 
 using namespace masquerade;
 
-// The distance of y from the exact value, in units in the last place of a float there.
+// Returns the difference of y and the exact value, in units in the last place of the float that is nearest to the exact
+// value.
 static double ulps(float y, double exact) {
     if (std::isnan(exact)) return std::isnan(y) ? 0 : INFINITY;
     if (std::isinf(float(exact))) return y == float(exact) ? 0 : INFINITY;
@@ -23,7 +25,7 @@ static double ulps(float y, double exact) {
     return std::isnan(error) ? INFINITY : error;
 }
 
-// The largest error over every `stride`-th float, denormals, infinities and NaN among them.
+// Returns the largest error over every `stride`-th float, including denormals, infinities and NaN.
 template <class F, class G>
 static double worst_ulps(F f, G exact, std::uint64_t stride = 1009) {
     double worst = 0;
@@ -43,7 +45,8 @@ TEST_CASE("float functions are within 1.5 units in the last place, everywhere") 
 }
 
 TEST_CASE("float functions where they change form") {
-    // Every float near the joints of tanh (5/8) and erf (15/16), and near 1, where a logarithm loses digits.
+    // Tests every float near the points where tanh (5/8) and erf (15/16) change their formulas, and near 1, where a
+    // logarithm loses digits.
     double worst = 0;
     for (std::uint32_t step = 0; step < 40000; step++) {
         float a = float_of(bits_of(0.625f) - 20000 + step), b = float_of(bits_of(0.9375f) - 20000 + step);
@@ -54,7 +57,7 @@ TEST_CASE("float functions where they change form") {
     CHECK(worst <= 1.5);
 }
 
-// The largest difference over every `stride`-th float; infinities are left out.
+// Returns the largest difference over every `stride`-th float, except infinities.
 template <class F, class G>
 static double worst_difference(F f, G exact, std::uint64_t stride = 1009) {
     double worst = 0;
@@ -77,7 +80,7 @@ TEST_CASE("the normal distribution is within 1e-7 everywhere, and gelu with it")
     CHECK(normal_cdf(-INFINITY) == 0);
     CHECK(normal_pdf(INFINITY) == 0);
     auto inside = [](auto f) { return [f](auto x) { return f(std::fabs(x) >= 1e3 ? decltype(x)(1) : x); }; };
-    auto share = [](auto f) {  // of 1, or of |x| where that is larger
+    auto share = [](auto f) {  // divides by |x| if it is larger than 1
         return [f](auto x) { return f(x) / std::max(decltype(x)(1), std::fabs(x)); };
     };
     auto value = share(inside([](auto x) { return gelu(x); }));
@@ -119,7 +122,7 @@ TEST_CASE("sine and cosine are within 2e-7 up to 1e4, and complex ones carry the
     CHECK(std::fabs(c.imag() * 1e30 + std::sin(0.7)) <= 1e-15);
 }
 
-// 1 at 0, as the weights of Luna want it; to the last digits also where it is nearly 0.
+// softplus2(0) is 1, because the weights of Luna require it. Small results are right to the last digits, too.
 TEST_CASE("softplus of base 2") {
     CHECK(softplus2(0.0f).first == 1);
     CHECK(softplus2(0.0f).second == 0.5f);
@@ -176,7 +179,7 @@ template <class F>
 static void check_same_in_loop(F f) {
     std::vector<float> x(1021), y(x.size());
     for (std::size_t i = 0; i < x.size(); i++) x[i] = 1e-3f + 0.013f * float(i);
-    for (std::size_t from = 0; from < 17; from++) {  // the tail of the loop moves
+    for (std::size_t from = 0; from < 17; from++) {  // the end of the vectorised loop moves
         std::size_t n = x.size() - 16 * from;
         for (std::size_t i = from; i < n; i++) y[i] = f(x[i]);
         std::size_t different = 0;

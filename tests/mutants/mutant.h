@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The switch of a planted error. mutants.py writes `mutant(number)` into its copy of the sources, and includes this.
+// The switch that turns on a planted error. mutants.py writes `mutant(number)` into its copy of the sources, and
+// includes this header.
 #pragma once
 #include <cstdlib>
 
 namespace mutant_choice {
 
-// The number of the one error that is on, read once from the environment; 0 for none.
+// Returns the number of the error that is turned on, from the environment; 0 if none is. It is read once.
 inline unsigned read_number() {
     const char* text = std::getenv("MASQUERADE_MUTANT");
     return text ? unsigned(std::strtoul(text, nullptr, 10)) : 0;
@@ -14,8 +15,8 @@ inline const unsigned number = read_number();
 
 }  // namespace mutant_choice
 
-// A constant expression keeps the right code: nothing is read while compiling. The kernels that run as fibers are
-// watched at every access to memory; this one is not theirs.
+// In constant expressions, the correct code is used, because the environment cannot be read at compile time. The
+// emulator watches every memory access of kernels; no_sanitize exempts this function from that.
 __attribute__((no_sanitize("thread"))) static constexpr bool mutant(unsigned number) {
     return !__builtin_is_constant_evaluated() && mutant_choice::number == number;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packing: the rows and questions of documents one after the other, and the inert documents behind them.
+// Tests packing: the rows and questions of documents one after the other, and the inert documents after them.
 #include <doctest/doctest.h>
 
 #include "models/batch/batch.h"
@@ -8,7 +8,7 @@ using namespace masquerade;
 
 namespace {
 
-// A document of `n` rows, every row from `first` on asked for its own number.
+// Returns a document of `n` rows. Every row from `first` on predicts its own token.
 Example document(int n, int first, int name) {
     Example e;
     for (int i = 0; i < n; i++) e.rows.push(10 + i, 1, i, name);
@@ -33,7 +33,7 @@ TEST_CASE("pack: questions keep their rows, and inert documents make multiples")
                 CHECK(int(b.parts.size()) % (pad_to == 1 ? 2 : 8) == 0);
                 CHECK(rows % pad_to == 0);
                 CHECK(b.labels.size() % pad_to == 0);
-                if (first == 0) CHECK(b.labels.size() == rows);  // every row is asked, inert ones too
+                if (first == 0) CHECK(b.labels.size() == rows);  // every row predicts a token, also inert rows
                 REQUIRE(b.scored.count() == b.labels.size());
                 for (int m = 0; m < b.labels.size(); m++) {
                     const auto at = std::size_t(m), row = std::size_t(b.labels.rows[at]);

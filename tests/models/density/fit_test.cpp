@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fits against their definition, in double and without whitening: floors, means, covariances, how many components a
-// prior has and which rows they come from; and that draws are of the density.
+// Compares fits with their definition, computed in double and without whitening: floors, means, covariances, the number
+// of components of a prior, and the rows from which a prior is fitted. Also tests that draws follow the density.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Rows {
     double at(int n, int i) const { return double(x[std::size_t(n * D + i)]); }
 };
 
-// Rows around two places; the last number is the same in all where `flat`.
+// Returns rows around two points. If `flat` is true, the last number is the same in all rows.
 Rows some_rows(int N, int D, bool flat, std::uint64_t seed = 3) {
     Rows rows{{}, N, D};
     Sequence random(seed, "rows");
@@ -34,7 +34,7 @@ Rows some_rows(int N, int D, bool flat, std::uint64_t seed = 3) {
     return rows;
 }
 
-// The mean of rows and their covariance, whose diagonal has the floor.
+// Computes the mean of the rows and their covariance. `floor` is the least value of the covariance's diagonal.
 void pool_of(const Rows& x, double floor, Numbers& mean, Numbers& covariance) {
     const auto D = std::size_t(x.D);
     mean.assign(D, 0), covariance.assign(D * D, 0);
@@ -58,7 +58,7 @@ Numbers covariance_of(const GaussianMixture& g) {
     return s;
 }
 
-// N(x; m, S) without its 2 pi, for two numbers.
+// Returns N(x; m, S) times 2 pi, in two dimensions.
 double normal2(const double* x, const double* m, const Numbers& S) {
     const double det = S[0] * S[3] - S[1] * S[2], a = x[0] - m[0], b = x[1] - m[1];
     return std::exp(-(S[3] * a * a - (S[1] + S[2]) * a * b + S[0] * b * b) / det / 2) / std::sqrt(det);
@@ -138,7 +138,7 @@ TEST_CASE(
     LatentOptions o;
     o.kind = LatentKind::none, o.size = 3;
     const LatentSpace space(o, 1);
-    for (int N : {4, 5, 7}) {  // one component, and none is held out
+    for (int N : {4, 5, 7}) {  // so few rows that there is one component, and no row is held out
         const Rows rows = some_rows(N, 3, true);
         const GaussianMixture g = LatentPrior::fit(space, rows.view(), 1).codes();
         REQUIRE(g.components() == 1);
@@ -151,7 +151,7 @@ TEST_CASE(
     }
 }
 
-// E_p[u / p] = 1 for any density u that p covers.
+// For any density u that is 0 where p is 0, E_p[u / p] = 1.
 TEST_CASE("mixture: what is drawn is of the density: u over p has the mean 1 for densities u inside it") {
     const GaussianMixture p({0.3, 0.7}, {0, 0, 2, -1}, {1, 0, 0.5, 0.8});
     for (const GaussianMixture& u : {GaussianMixture({1}, {0.4, 0.2}, {0.7, 0, 0.3, 0.6}),

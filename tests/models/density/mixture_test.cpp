@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The mixture of Gaussians: the density against its own draws and against quadrature, rows that no density has, and the
-// same bits for any number of threads.
+// Tests the mixture of Gaussians: its density against its own draws and against quadrature; fits to unusual rows; and
+// that results have the same bits for any number of threads.
 #include "models/density/mixture.h"
 
 #include <cmath>
@@ -22,7 +22,7 @@ View view_of(const std::vector<float>& numbers, std::int64_t columns) {
     return v;
 }
 
-// n draws of a mixture, row after row.
+// Returns n draws from a mixture, row after row.
 std::vector<float> draws(const GaussianMixture& g, int n, std::uint64_t seed, double temperature = 1) {
     std::vector<float> rows;
     for (int i = 0; i < n; i++)
@@ -36,13 +36,14 @@ double mean_of(const std::vector<double>& numbers) {
     return sum;
 }
 
-// Three components in four dimensions, with a covariance that is far from round.
+// Returns a mixture of three components in four dimensions, with a covariance that is far from a multiple of the
+// identity.
 GaussianMixture known() {
     return GaussianMixture({0.5, 0.3, 0.2}, {4, 0, 0, 1, -4, 1, 0, 0, 0, -4, 3, -1},
                            {1, 0, 0, 0, 0.8, 0.5, 0, 0, -0.3, 0.2, 0.7, 0, 0.1, 0.4, -0.6, 0.9});
 }
 
-// M components in D dimensions around the unit sphere, as latents lie.
+// Returns M components in D dimensions near the unit sphere, as latents are.
 GaussianMixture around_spheres(int M, int D, double deviation, std::uint64_t seed, double reach = 1.2) {
     Sequence random(seed, "mixture");
     std::vector<double> means, factor(std::size_t(D * D), 0.0);
@@ -65,7 +66,7 @@ TEST_CASE("mixture: the density is that of the formula, and integrates to 1") {
     double total = 0, furthest = 0;
     for (std::size_t n = 0; n < log_p.size(); n++) {
         double p = 0;
-        for (std::size_t k = 0; k < 2; k++) {  // L y = x - m by hand
+        for (std::size_t k = 0; k < 2; k++) {  // solves L y = x - m by hand
             double y0 = (double(grid[2 * n]) - g.means()[2 * k]) / 0.6;
             double y1 = (double(grid[2 * n + 1]) - g.means()[2 * k + 1] + 0.5 * y0) / 0.4;
             p += g.weights()[k] * std::exp(-0.5 * (y0 * y0 + y1 * y1)) / (2 * 3.14159265358979323846 * determinant);
@@ -146,7 +147,7 @@ TEST_CASE("mixture: widened makes rows that were not fitted likelier, as much as
         CHECK(found >= at(factor, other) - 1e-4);
     }
     CHECK(at(by, third) > at(1, third));
-    // rows that were fitted need no widening
+    // A mixture needs no widening for rows to which it was fitted.
     CHECK(narrow.widened(view_of(x, 10)).factor() == narrow.factor());
 }
 
@@ -189,7 +190,7 @@ TEST_CASE("mixture: what is no density is refused") {
 }
 
 TEST_CASE("mixture: weights sum to 1, however many components have no part in a row") {
-    // In few dimensions many components are near enough to be dropped by a hair.
+    // In few dimensions, many components are near the threshold at which a component is dropped for a row.
     const int D = 8, N = 6000;
     std::vector<float> rows;
     Stream stream = make_stream(3, "rows", 0);
@@ -228,7 +229,7 @@ TEST_CASE("cholesky: factor and inverse") {
     CHECK(!cholesky(a.data(), n));
 }
 
-// Where the rest of a draw is drawn anew, given what stays, the whole is a draw again.
+// If a part of a draw is drawn again, given the other part, the whole is again a draw from the mixture.
 TEST_CASE("mixture: some numbers given the others: what stays, stays, and the whole has the same moments") {
     const GaussianMixture m({0.3, 0.7}, {0, 0, 0, 2, -1, 3}, {1, 0, 0, 0.8, 0.5, 0, -0.4, 0.3, 0.7});
     constexpr int count = 20000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fitted prior: its draws, its file, and what a model and a run do with it.
+// Tests the fitted prior: its draws, its file, and how a model and a run use it.
 #include "models/density/prior.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ std::vector<float> normals(std::size_t count, std::uint64_t seed) {
     return all;
 }
 
-// Rows (n,D) near a curve, projected where the space is spherical.
+// Returns rows (n,D) near a curve. Parts that belong to a sphere are projected onto it.
 std::vector<float> codes_of(const LatentSpace& space, int n, std::uint64_t seed) {
     const int D = space.numbers();
     std::vector<float> noise = normals(std::size_t(n * D), seed), rows;
@@ -147,7 +147,7 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
         LatentPrior again = LatentPrior::load(path, space, 77);
         for (std::uint32_t line = 0; line < 50; line++) CHECK(prior.draw(1, line, 2) == again.draw(1, line, 2));
         CHECK(prior.codes().means() == again.codes().means());
-        CHECK(again.draw_length(1, 0) == 0);  // none are known
+        CHECK(again.draw_length(1, 0) == 0);  // no lengths are known
     }
     LatentSpace sphere = space_of(LatentKind::vmf, 2, 8);
     const std::vector<int> lengths = {3, 9, 5, 5};
@@ -182,7 +182,7 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
     write_file(path, "");
     refusal(space, 77);
 
-    // whole files, but no prior
+    // Complete files that contain no valid prior.
     std::vector<double> weights = {0.5, 0.5}, square(256, 0.0);
     std::vector<float> means(32, 0.f);
     Metadata said = {{"layers", "2"}, {"size", "8"}, {"model", "000000000000004d"}};
@@ -193,7 +193,7 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
         write_safetensors(path, tensors, said);
     };
     write(true);
-    CHECK_SAYS(refusal(space, 77), "no density");  // a factor of zeros
+    CHECK_SAYS(refusal(space, 77), "no density");  // the factor is all zeros
     for (std::size_t i = 0; i < 16; i++) square[i * 17] = 1;
     write(true);
     CHECK(LatentPrior::load(path, space, 77).codes().components() == 2);
@@ -212,7 +212,7 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
     }
     said.erase("lengths");
     const LatentSpace vast = space_of(LatentKind::none, 64, 4096);
-    said["layers"] = "64", said["size"] = "4096";  // half a terabyte, which the file does not hold
+    said["layers"] = "64", said["size"] = "4096";  // half a terabyte, which the file does not contain
     write(true);
     CHECK_SAYS(refusal(vast, 77), "tensor means is (2,16); (2,262144) is expected");
     said["layers"] = "2", said["size"] = "8";
@@ -269,7 +269,8 @@ TEST_CASE("prior: of sentences drawn by the seed, codes are the latents by the m
     const std::vector<Sentence> sentences = run.sentences(lines(20, 1));
     const std::vector<std::vector<double>> latents = mean_latents(run.model, pointers_to(sentences));
     std::set<std::size_t> chosen;
-    for (std::uint64_t seed = 0; seed < 8; seed++) {  // a prior of one sentence has its code as its mean
+    // The mean of a prior that is fitted to one sentence is the code of this sentence.
+    for (std::uint64_t seed = 0; seed < 8; seed++) {
         const std::vector<double> code = fit_prior(run.model, sentences, 1, seed).codes().means();
         const auto found = std::find_if(latents.begin(), latents.end(), [&](const std::vector<double>& each) {
             return std::equal(code.begin(), code.end(), each.begin(), each.end(),
@@ -295,7 +296,7 @@ TEST_CASE("prior: a finished run holds it, a loaded one draws from it") {
 
     UniVaeRun loaded(settings, words());
     loaded.step_folder = folder.path;
-    REQUIRE(loaded.load_prior());  // the weights are those of the same seed
+    REQUIRE(loaded.load_prior());  // the weights are the same, because the seed is the same
     CHECK(loaded.draw(1, 0, 0) == run.draw(1, 0, 0));
     loaded.prior_temperature = 1;
     CHECK(loaded.draw(1, 0, 0) != run.draw(1, 0, 0));

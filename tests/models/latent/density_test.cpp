@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The draws of every kind of latent against its densities and its cost: the table of kinds says which kinds there are.
-// Draws are of a fixed seed, and a mean of n draws may lie 5 of its standard errors beside what it must be.
+// Compares the draws of every kind of latent with its densities and its KL. The kinds come from the table of kinds. The
+// seed of the draws is fixed. A mean of n draws may differ from the expected value by 5 of its standard errors.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -23,11 +23,11 @@ struct Mean {
     double error() const { return std::sqrt(std::max(0.0, squares / count - mean() * mean()) / count); }
 };
 
-// Latents one above the other, with parameters that are not those of the start, and the same y for all documents.
+// Latent layers, one above the other, with changed parameters. All documents have the same y.
 struct Latents {
     Parameters parameters{DType::f64};
     std::vector<LatentLayer> layers;
-    std::vector<Numbers> y;  // of each layer
+    std::vector<Numbers> y;  // for each layer, the input of its latent
 
     Latents(const LatentOptions& o, const std::vector<int>& sizes, double amplitude, double change = 0.3) {
         for (std::size_t l = 0; l < sizes.size(); l++) {
@@ -53,8 +53,8 @@ struct Latents {
     }
     const Latent& latent(std::size_t l) const { return *layers[l].latent; }
 
-    // Calls f(layer, sample) layer by layer: what `count` documents have drawn, or, `given` (count, all numbers), these
-    // z.
+    // Calls f(layer, sample) for each layer, from the lowest up. The samples are drawn for `count` documents or, if
+    // `given` (count, all numbers) is not null, they are these numbers.
     template <class F>
     void each(Tape& tape, int count, const LatentNoise* noise, const std::vector<Numbers>* given, F f) const {
         std::vector<LatentSample> below;
@@ -75,7 +75,7 @@ struct Latents {
             first += Z;
         }
     }
-    // log q - log p of document b in layer l.
+    // Returns log q - log p of document b in layer l.
     double log_ratio(std::size_t l, const LatentSample& s, int b) const {
         const int Z = latent(l).options.size;
         const Numbers z = part(s.z, b, Z), prior = s.prior ? part(s.prior, b, 2 * Z) : Numbers();
@@ -94,7 +94,8 @@ std::vector<int> names(int count) {
     return all;
 }
 
-// log q/p of what is drawn, layer by layer, less the KL that the layer says; and all layers' together.
+// Checks for each layer, and for all layers together, that the mean of log q/p over the draws equals the KL that the
+// layer reports.
 void check_kl(const Latents& latents, int count) {
     const LatentSpace space(latents.layers);
     const LatentNoise noise = space.noise(names(count), 5, 1);
@@ -123,8 +124,8 @@ void check_kl(const Latents& latents, int count) {
     tape.end();
 }
 
-// E_q[p / q] = 1 of what the encoder draws, and E_p[q / p] = 1 of what the prior draws: a density that does not
-// integrate to 1, or is not that of the draws, has neither.
+// Checks that E_q[p / q] = 1 for the encoder's draws, and E_p[q / p] = 1 for the prior's draws. Neither would hold if a
+// density did not integrate to 1, or if the draws did not follow it.
 void check_draws(const Latents& latents, int count) {
     const LatentSpace space(latents.layers);
     for (bool of_prior : {false, true}) {
@@ -144,7 +145,7 @@ void check_draws(const Latents& latents, int count) {
         for (double each : logs) ratio.add(std::exp(of_prior ? each : -each));
         CAPTURE(ratio.mean());
         CAPTURE(ratio.error());
-        CHECK(ratio.error() < 0.05);  // it says something
+        CHECK(ratio.error() < 0.05);  // small enough for the next check to be meaningful
         CHECK(std::abs(ratio.mean() - 1) <= 5 * ratio.error());
         tape.end();
     }
@@ -152,7 +153,7 @@ void check_draws(const Latents& latents, int count) {
 
 struct Case {
     std::vector<int> sizes;
-    double kappa, amplitude, change;  // of parameters
+    double kappa, amplitude, change;  // amplitude and change: size of the parameters
 };
 
 }  // namespace
@@ -180,7 +181,7 @@ TEST_CASE("latent density: log variances beyond the clamps cost, draw and weigh 
         LatentOptions o;
         o.kind = row.kind;
         Latents latents(o, {2, 2}, 1);
-        if (latents.latent(0).inputs() != 4) continue;  // mean and log variance
+        if (latents.latent(0).inputs() != 4) continue;  // not a kind whose inputs are means and log variances
         CAPTURE(std::string(row.name));
         Latents clamped(o, {2, 2}, 1);
         for (std::size_t l = 0; l < 2; l++)
@@ -206,7 +207,7 @@ TEST_CASE("latent density: log variances beyond the clamps cost, draw and weigh 
         }
         CHECK(found[0] == found[1]);
     }
-    // A learned prior: the deviations of z around what the layer below says are clamped as well.
+    // In a learned prior, the log variances of z given the layer below are clamped, too.
     LatentOptions o;
     o.kind = LatentKind::gaussian_chain;
     Latents chain(o, {2, 2}, 1);
@@ -217,7 +218,7 @@ TEST_CASE("latent density: log variances beyond the clamps cost, draw and weigh 
     }
     check_kl(chain, 4000);
     const LatentSpace space(chain.layers);
-    Mean narrow, wide;  // squares of z_1 around their mean: 2 and 3 of the draws
+    Mean narrow, wide;  // in layer 1: squared differences of z and its mean, divided by the clamped variances
     std::vector<Numbers> drawn;
     for (std::uint32_t b = 0; b < 4000; b++) drawn.push_back(space.prior(7, b, 0));
     Arena arena(Device::cpu, Blocks::loose);
@@ -272,7 +273,7 @@ TEST_CASE("latent density: a kind of codes draws all of them alike, and costs th
             CHECK(std::abs(space.constant_kl() - parts * std::log(double(choices))) <= 1e-12);
             constexpr int count = 6000;
             std::vector<std::map<int, int>> seen(static_cast<std::size_t>(parts));
-            std::map<std::vector<int>, int> pairs;  // of the first two parts
+            std::map<std::vector<int>, int> pairs;  // for the first two parts
             for (std::uint32_t line = 0; line < count; line++) {
                 const Numbers z = space.prior(3, line, 0);
                 std::vector<int> code(static_cast<std::size_t>(parts));
@@ -294,7 +295,8 @@ TEST_CASE("latent density: a kind of codes draws all of them alike, and costs th
             }
             CHECK(int(pairs.size()) == choices * choices);
             for (const auto& each : pairs) CHECK(alike(each.second, choices * choices));
-            // q changes each part with a share to any: log q - log p is that of the parts that came of it.
+            // q replaces each part by a random one with probability `change`. log q - log p must be that of the
+            // resulting parts.
             for (double change : {0.1, 0.6}) {
                 Sequence random(5, "changed");
                 Mean kept;
@@ -380,7 +382,7 @@ TEST_CASE("latents: a code moves to the mean of the rows that chose it") {
     tape.end();
     const Numbers after = numbers_of(codes->view());
     REQUIRE(chosen >= 0);
-    double was = 0, is = 0;  // squared distances to the rows, which are all alike
+    double was = 0, is = 0;  // squared distances to the rows, which are all equal
     for (int i = 0; i < Z; i++) {
         const std::size_t at = std::size_t(chosen * Z + i);
         was += std::pow(before[at] - latents.y[0][std::size_t(i)], 2);

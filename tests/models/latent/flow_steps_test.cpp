@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The steps of a flow in every form of FlowOptions: on the tape as on the host, forth and back, and ActNorm's start.
+// Tests the steps of a flow with every form of FlowOptions: the tape and the host compute the same, the inverse undoes
+// the steps, and ActNorm is initialised from data.
 #include "models/latent/flow_steps.h"
 
 #include <doctest/doctest.h>
@@ -69,7 +70,8 @@ TEST_CASE("flow steps: of every form, the tape has the host's numbers, the inver
             const FlowSteps f(p, "flow", Z, o);
             p.allocate(3);
             CHECK(f.waits_for_data() == actnorm);
-            // Both forms of W start as the same rotation; initial values are rounded to float.
+            // Both forms of W start with the same rotation. Initial values are rounded to float, so the results may
+            // differ slightly.
             double ignored = 0;
             const Numbers first = f.forward(rows[0], ignored);
             if (fresh[actnorm].empty()) fresh[actnorm] = first;
@@ -139,7 +141,7 @@ TEST_CASE("flow steps: a run starts ActNorm once, with the same bits on one thre
         CHECK(!run.model.model.latents[0].latent->waits_for_data());
         const Tensor* scale = run.model.parameters.find("latent.0.flow.0.actnorm.weight");
         REQUIRE(scale);
-        CHECK(std::fabs(number_at(scale->view(), 0) - 1) > 0.05);  // set by the data
+        CHECK(std::fabs(number_at(scale->view(), 0) - 1) > 0.05);  // initialised from the data
         return run.bits();
     };
     const auto straight = train("straight", 4, 1);

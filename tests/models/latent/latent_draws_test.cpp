@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random numbers of the latents: each depends on seed, step, document, layer and place, and on each of them.
+// Tests the random numbers of latents: if the seed, the step, the document, the layer or the place changes, the number
+// changes. It depends on nothing else.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -106,7 +107,7 @@ TEST_CASE("held-out losses of two sentences are those of each, weighed by tokens
     CHECK(std::abs(first.kl - second.kl) > 1e-6);
     CHECK(std::abs(2 * both.kl - first.kl - second.kl) < 1e-6 * (1 + both.kl));
     CHECK(std::abs(both.elbo + both.own * tokens / 2 + both.kl) < 1e-6 * (1 + std::abs(both.elbo)));
-    CHECK(std::isnan(first.other));  // one has no neighbour
+    CHECK(std::isnan(first.other));  // a single sentence has no other sentence
     CHECK(both.other != both.own);
 }
 
@@ -126,7 +127,7 @@ TEST_CASE("held-out losses: the KL of the layers is that of all, along the sampl
     }
 }
 
-// The 65th of them begins a batch of its own.
+// The 65th sentence begins a new batch.
 TEST_CASE("held-out losses: the z of another sentence is never its own, whatever the batch") {
     Parameters p;
     UniVaeOptions o = tiny_model(LatentKind::none, false);
@@ -165,14 +166,15 @@ TEST_CASE("latents drawn anew in part: the rest stays, and a layer goes by those
         REQUIRE(space.layers() >= 2);
         const std::vector<double> one = space.prior(1, 2, 3), other = space.prior(1, 2, 4);
         const int from = space.begin(1), to = space.begin(2);
-        CHECK(space.redrawn(one, from, to, 1, 2, 3) == one);  // the same draw after the same z_0
+        CHECK(space.redrawn(one, from, to, 1, 2, 3) == one);  // the same z_0 gives the same draw
         const std::vector<double> changed = space.redrawn(other, from, to, 1, 2, 3);
         for (int i = 0; i < space.numbers(); i++)
             if (i < from || i >= to) CHECK(changed[std::size_t(i)] == other[std::size_t(i)]);
         bool same = true;
         for (int i = from; i < to; i++) same = same && changed[std::size_t(i)] == one[std::size_t(i)];
         CHECK(same == (kind != LatentKind::gaussian_chain));
-        // A slice may begin and end inside a layer. On a sphere the numbers of the layer then shrink or grow together.
+        // A range may begin and end inside a layer. On a sphere, the other numbers of the layer are then multiplied by
+        // a common factor.
         const std::vector<double> inside = space.redrawn(other, from + 1, to - 1, 1, 2, 3);
         const auto factor = [&](int i) { return inside[std::size_t(i)] / other[std::size_t(i)]; };
         if (kind != LatentKind::vmf) CHECK(factor(from) == 1);
@@ -189,14 +191,14 @@ TEST_CASE("prior: codes that are held out say how wide components are, and are n
     std::vector<float> codes;
     Sequence random(1, "codes");
     for (int i = 0; i < 76; i++) codes.push_back(random.uniform());
-    for (int i = 0; i < 4; i++) codes.push_back(1000);  // of 40 codes the last two
+    for (int i = 0; i < 4; i++) codes.push_back(1000);  // the last two of the 40 codes
     View view;
     view.data = codes.data();
     view.shape = {40, 2};
     const LatentPrior prior = LatentPrior::fit(space, view, 1);
     for (std::uint32_t line = 0; line < 200; line++)
         for (double x : prior.draw(1, line, 0, 0)) CHECK(std::abs(x) < 2);
-    CHECK(prior.codes().factor()[0] > 1);  // the others lie within [0,1]
+    CHECK(prior.codes().factor()[0] > 1);  // the other codes are between 0 and 1
 }
 
 TEST_CASE("distinct n-grams: a share of all, repeated ones too") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The von Mises-Fisher distribution against closed forms, known values, moment identities, and the moments of
-// what its quantile samples.
+// Compares the von Mises-Fisher distribution with closed forms, known values, identities of its moments, and the
+// moments of draws by its quantile.
 #include "models/latent/sphere.h"
 
 #include <cmath>
@@ -42,7 +42,7 @@ TEST_CASE("mean and KL of the von Mises-Fisher distribution have the known value
     }
 }
 
-// E[w] = I_(d/2)(kappa) / I_(d/2-1)(kappa) by the continued fraction of the Bessel functions' ratio.
+// Returns E[w] = I_(d/2)(kappa) / I_(d/2-1)(kappa) by the continued fraction of the ratio of Bessel functions.
 static double bessel_ratio(int d, double kappa) {
     double ratio = 0;
     for (int i = 20000; i >= 0; i--) ratio = 1 / (2 * (d / 2.0 + i) / kappa + ratio);
@@ -58,7 +58,7 @@ TEST_CASE("normaliser, mean and KL agree with the Bessel functions") {
             double mean = bessel_ratio(d, kappa);
             CHECK(std::fabs(vmf.mean() - mean) <= 1e-12);
             CHECK(std::fabs(vmf.kl() - (vmf.log_density(mean) - vmf.log_uniform_density())) <= 1e-11);
-            if (kappa > 500) continue;  // std's Bessel functions overflow
+            if (kappa > 500) continue;  // the Bessel functions of the standard library overflow
             double order = d / 2.0 - 1;
             double log_normaliser =
                 order * std::log(kappa) - d / 2.0 * std::log(2 * pi) - std::log(std::cyl_bessel_i(order, kappa));
@@ -83,9 +83,10 @@ TEST_CASE("in three dimensions everything has a closed form") {
     }
 }
 
-// (w + 1) / 2 ~ Beta(a, b), a = (d-1)/2 + kappa, b = (d-1)/2.                             De Cao & Aziz 2020, section 2
+// (w + 1) / 2 has the distribution Beta(a, b), with a = (d-1)/2 + kappa and b = (d-1)/2 (De Cao & Aziz 2020, section
+// 2).
 TEST_CASE("the power-spherical distribution has the moments and the KL of its Beta distribution") {
-    const auto digamma = [](double x) {  // by its series far out, and its recurrence to there
+    const auto digamma = [](double x) {  // the recurrence up to x = 30, then the asymptotic series
         double sum = 0;
         for (; x < 30; x++) sum -= 1 / x;
         const double r = 1 / (x * x);
@@ -130,7 +131,8 @@ TEST_CASE("in two dimensions without concentration the angle is uniform") {
 }
 
 TEST_CASE("the quantile inverts the distribution function") {
-    // The share below w by Simpson's rule in theta, w = cos theta: a variable the code does not use.
+    // Computes the probability of values below w by Simpson's rule over theta, with w = cos theta. The engine does not
+    // use this variable.
     for (SphereKind kind : {SphereKind::vmf, SphereKind::power_spherical})
         for (int d : {2, 5, 16, 64})
             for (double kappa : {1.0, 32.0, 1000.0}) {
@@ -204,7 +206,7 @@ TEST_CASE("samples of w have the moments of the distribution") {
             SphereDistribution vmf(d, kappa);
             double mean = vmf.mean();
             double variance = kappa == 0 ? 1.0 / d : 1 - mean * mean - (d - 1) * mean / kappa;
-            // Evenly spaced u: the integral over u, nearly exact.
+            // Evenly spaced u give a nearly exact integral over u.
             const int even = 20000;
             double m = 0, v = 0;
             for (int i = 0; i < even; i++) {
@@ -214,7 +216,7 @@ TEST_CASE("samples of w have the moments of the distribution") {
             }
             CHECK(std::fabs(m) <= 1e-4 * std::sqrt(variance));
             CHECK(std::fabs(v - variance) <= 2e-3 * variance);
-            // Random u.
+            // Random u give draws.
             const int draws = 20000;
             Sequence sequence(1, "vmf", std::uint32_t(d), std::uint32_t(kappa));
             double sum = 0, square = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// K-BERT, worked out (Liu et al. 2020): a sentence tree, its soft positions, its visible matrix, and how knowledge
-// travels through a stack: a branch is heard by its word alone, and by the rest of the sentence one layer later, from
-// that word.
+// Works out K-BERT (Liu et al. 2020): a sentence tree, its soft positions, its visible matrix, and how knowledge
+// travels through a stack. In the first layer, only the word that owns a branch sees the branch. In the next layer, the
+// rest of the sentence gets this knowledge from the word.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using namespace masquerade::knowledge_tree;
 
 namespace {
 
-// Two facts hang on "marie curie", one on "paris".
+// "marie curie" has two facts, and "paris" has one.
 Tree example() {
     return {{ids("[CLS]")},
             {ids("marie curie"), {ids("born warsaw"), ids("found radium")}},
@@ -70,20 +70,20 @@ TEST_CASE("k-bert: after one layer only the words that own branches know of them
         for (bool rotary : {false, true})
             for (bool training : {false, true}) {
                 BackboneOptions o = small(3, pre_norm, rotary);
-                o.dropout = 0.2;  // dropout of attention draws by the places of keys, which branches move
+                o.dropout = 0.2;  // attention dropout is drawn by the places of keys, and branches change these places
                 Model m(o);
                 const Trees with = laid_out(example()), without = laid_out(bare(example()));
                 const States a = m.states(with, with.visible_matrix(), training),
                              b = m.states(without, full_mask(without.documents), training),
                              deaf = m.states(with, deaf_words(with), training);
                 for (std::size_t l = 0; l < 3; l++) {
-                    std::size_t word = 0;  // row of the trunk alone
+                    std::size_t word = 0;  // the row in the sentence without branches
                     for (int row = 0; row < with.rows.count(); row++) {
                         if (!with.in_trunk(row)) continue;
                         CAPTURE(example_rows[std::size_t(row)]);
                         const bool same = a[l][std::size_t(row)] == b[l][word];
                         CHECK(same == (l == 0 && !with.owns(row)));
-                        // no other way leads from a branch into the trunk
+                        // if words do not see their branches, no information of a branch reaches the trunk
                         CHECK(deaf[l][std::size_t(row)] == b[l][word]);
                         word++;
                     }
@@ -97,13 +97,13 @@ TEST_CASE("k-bert: after n layers a row has heard what lies n steps of the visib
     Model m(small(3), DType::f64);
     const SegmentGraph graph = s.visible_matrix();
     const States before = m.states(s, graph);
-    std::vector<States> after;  // with another token in row j
+    std::vector<States> after;  // after[j]: the states if row j has another token
     for (int j = 0; j < N; j++) {
         Trees other = s;
         other.rows.ids[std::size_t(j)] = small_pairs::V - 1;
         after.push_back(m.states(other, graph));
     }
-    std::set<std::pair<int, int>> heard;  // i of j
+    std::set<std::pair<int, int>> heard;  // pairs (i, j) for which row i depends on row j
     for (int i = 0; i < N; i++) heard.insert({i, i});
     auto hears = [&](const char* i, const char* j) {
         auto row = [](const char* name) {
@@ -126,8 +126,8 @@ TEST_CASE("k-bert: after n layers a row has heard what lies n steps of the visib
         CHECK(hears("+radium", "curie"));
         CHECK(hears("curie", "+radium"));
         CHECK(hears("then", "+radium") == (l >= 1));
-        CHECK(hears("+radium", "+born") == (l >= 1));    // of one word
-        CHECK(hears("+radium", "+france") == (l >= 2));  // of two
+        CHECK(hears("+radium", "+born") == (l >= 1));    // both branches belong to the same word
+        CHECK(hears("+radium", "+france") == (l >= 2));  // the branches belong to different words
     }
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("k-bert: bits == segments in every type, states and gradients; each al
     both.add(other, 5);
     const SegmentGraph bits = both.visible_matrix(), segments = both.as_segments();
     CHECK(segments.bits.empty());
-    States exact;  // by the definition of attention, the others by its fast forms
+    States exact;  // computed by the definition of attention; the other types use the fast forms
     for (DType type : {DType::f64, DType::f32, DType::bf16}) {
         CAPTURE(std::string(name_of(type)));
         Model m(small(3), type);
@@ -188,7 +188,7 @@ TEST_CASE(
     Trees s;
     std::vector<int> rows, targets;
     for (const char* who : {"ada", "emmy", "grace"})
-        for (const char* where : {"london", "bath", "riga", "oslo"}) {  // of all alike: only the branch tells
+        for (const char* where : {"london", "bath", "riga", "oslo"}) {  // the sentences are equal except for the branch
             const int first = s.rows.count();
             s.add({{ids("[CLS]")}, {ids(who), {ids("lives"), ids(where)}}, {ids("is in [MASK] [SEP]")}},
                   int(rows.size()));

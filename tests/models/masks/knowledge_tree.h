@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A sentence with branches of knowledge on its words, K-BERT's sentence tree, laid out as rows: Liu et al. 2020.
+// K-BERT's sentence tree (Liu et al. 2020): a sentence whose words have branches of knowledge, written as rows.
 #pragma once
 #include <algorithm>
 #include <iterator>
@@ -15,17 +15,19 @@ namespace masquerade::knowledge_tree {
 
 struct Word {
     std::vector<int> tokens;
-    std::vector<std::vector<int>> branches = {};  // tokens of each
+    std::vector<std::vector<int>> branches = {};  // the tokens of each branch
 };
-using Tree = std::vector<Word>;  // the trunk, word after word
+using Tree = std::vector<Word>;  // the words of the trunk, in order
 
-// Packed sentences: each word is followed by its branches.
+// Packed sentence trees. Each word is followed by its branches.
 struct Trees {
-    TokenRows rows;                   // (N), with soft positions
-    std::vector<int> entity, branch;  // of every row; entities are the words that own branches: -1 elsewhere
+    TokenRows rows;  // (N), with soft positions
+    // For each row: the index of its word, if the word owns branches, and the index of its branch; -1: none.
+    std::vector<int> entity, branch;
     Documents documents;
 
-    // A branch's positions go on from its word; the next word's, too, as if no branch stood between.
+    // Adds a tree. The positions of a branch continue after its word. The positions of the next word also continue
+    // after this word, as if there were no branch.
     void add(const Tree& tree, int name) {
         const int first = rows.count();
         int position = 0, entities = 0, branches = 0;
@@ -48,7 +50,7 @@ struct Trees {
 
     bool in_trunk(int row) const { return branch[std::size_t(row)] < 0; }
     bool owns(int row) const { return in_trunk(row) && entity[std::size_t(row)] >= 0; }
-    // Rows of one document.
+    // i and j must be rows of the same document.
     bool see_each_other(int i, int j) const {
         if (in_trunk(i) && in_trunk(j)) return true;
         if (!in_trunk(i) && !in_trunk(j)) return branch[std::size_t(i)] == branch[std::size_t(j)];
@@ -56,7 +58,7 @@ struct Trees {
     }
 
     SegmentGraph visible_matrix() const { return knowledge_mask(documents, entity, branch); }
-    // The same without a bit: a stretch of trunk, a word that owns branches, a branch are a segment each.
+    // The same mask without bits. A stretch of the trunk, a word that owns branches, and a branch are a segment each.
     SegmentGraph as_segments() const {
         SegmentGraph graph;
         graph.documents = int(documents.size());
@@ -86,7 +88,7 @@ struct Trees {
     }
 };
 
-// Ids of words, by their places in a list that no test changes.
+// Returns the ids of words: their places in this list. Append new words only at its end.
 inline std::vector<int> ids(const std::string& words) {
     static const char* const known[] = {"[CLS]",  "[SEP]",  "[MASK]", "marie", "curie", "born",  "warsaw",
                                         "found",  "radium", "worked", "in",    "paris", "then",  "capital",
@@ -102,7 +104,7 @@ inline std::vector<int> ids(const std::string& words) {
     return all;
 }
 
-// The trunk alone.
+// Returns the tree without branches.
 inline Tree bare(Tree tree) {
     for (Word& word : tree) word.branches.clear();
     return tree;
@@ -122,7 +124,7 @@ inline BackboneOptions small(int layers, bool pre_norm = false, bool rotary = tr
 }
 
 using Row = std::vector<double>;
-using States = std::vector<std::vector<Row>>;  // of every layer, every row: (L)(N)(C)
+using States = std::vector<std::vector<Row>>;  // for each layer and row: (L)(N)(C)
 
 struct Model : small_pairs::Small<UniLm, BackboneOptions> {
     using Small::Small;
@@ -145,7 +147,7 @@ struct Model : small_pairs::Small<UniLm, BackboneOptions> {
     }
 };
 
-// The sentences' scored rows are asked for these tokens.
+// Returns a batch in which these rows predict these tokens.
 inline Batch asked(const Trees& s, const SegmentGraph& graph, const std::vector<int>& rows,
                    const std::vector<int>& targets) {
     Batch b;
@@ -159,7 +161,7 @@ inline Batch asked(const Trees& s, const SegmentGraph& graph, const std::vector<
     return b;
 }
 
-// As if a word did not see its branches, which see it.
+// Returns a mask in which words do not see their branches, but branches see their word.
 inline SegmentGraph deaf_words(const Trees& s) {
     return bits_mask(s.documents,
                      [&](int i, int j) { return s.see_each_other(i, j) && !(s.in_trunk(i) && !s.in_trunk(j)); });

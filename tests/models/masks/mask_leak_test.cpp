@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// No leak, for every named mask: what a query may not see can hold anything, NaN included, and the output of the query
-// keeps its bits; what it may see does change it.
+// Tests for every named mask that there is no leak. If a row that a query may not see contains NaN or other numbers,
+// the output of the query keeps its bits. If a row that the query may see changes, the output changes.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -64,7 +64,7 @@ TEST_CASE("mask: nothing leaks past any named mask") {
         n.rows.assign(std::size_t(sources), 0);
         for (const KeySegment& k : graph.keys)
             n.rows[std::size_t(k.source)] = std::max(n.rows[std::size_t(k.source)], k.end);
-        if (mask.rows == MaskRows::tokens) n.rows[0] = rows_of(documents);  // of which some may be no keys
+        if (mask.rows == MaskRows::tokens) n.rows[0] = rows_of(documents);  // some of these rows may be no keys
         n.tensors.emplace_back(std::size_t(queries * C));
         for (int rows : n.rows) n.tensors.emplace_back(std::size_t(rows * 2 * C));
         for (auto& tensor : n.tensors)

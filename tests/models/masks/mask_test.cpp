@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every named mask against a predicate of its own, written from segment ids and positions alone; and what
-// UniVAE needs of its masks: joint == split == cached, bit for bit.
+// Compares every named mask with a predicate, which uses only segment ids, positions and the details of the mask. Also
+// tests that UniVAE's masks give the same bits in the joint form, in the split form and with a cache.
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
@@ -16,8 +16,8 @@ using namespace masquerade;
 
 namespace {
 
-// A token by what the literature calls it: document, segment id s (0 source, 1 target), c the running sum of
-// s, p its position in the document.
+// A token in the terms of the literature: its document; its segment id s (0 source, 1 target); c, the running sum of s;
+// and its position p in the document.
 struct Token {
     int document, s, c, p, row;
 };
@@ -33,7 +33,7 @@ std::vector<Token> tokens_of(const Documents& documents) {
     return tokens;
 }
 
-// a2: the token at position 2, in the source; b5: at position 5, in the target
+// Returns a name such as a2 (the token at position 2, in the source) or b5 (at position 5, in the target).
 std::string name_of(const Token& t) { return text(t.s ? 'b' : 'a', t.p); }
 
 bool predicate(const std::string& name, const Token& i, const Token& j, const MaskDetails& more) {
@@ -53,7 +53,7 @@ bool predicate(const std::string& name, const Token& i, const Token& j, const Ma
     if (name == "uniae-causal") return (same && j.p <= i.p) || j.p == 0;
     if (name == "plm") return more.rank[j.row] <= more.rank[i.row];
     if (name == "plm-query") return more.rank[j.row] < more.rank[i.row];
-    if (name == "plm-streams") {  // nobody sees a query row
+    if (name == "plm-streams") {  // no row sees a query row
         int r = more.stream_rank[i.row], other = more.stream_rank[j.row];
         return j.s == 0 && (i.s == 0 ? other <= r : other < r);
     }
@@ -76,7 +76,7 @@ bool predicate(const std::string& name, const Token& i, const Token& j, const Ma
     return false;
 }
 
-// How often the graph lets a query see row `row` of `source`: 0 or 1.
+// Returns how often the query sees row `row` of key tensor `source`. It must be 0 or 1.
 int times_seen(const SegmentGraph& graph, int query, int source, int row) {
     int times = 0;
     for (const QuerySegment& q : graph.queries)
@@ -107,8 +107,7 @@ MaskDetails random_details(Sequence& random, const std::vector<Token>& tokens) {
     return more;
 }
 
-// One head of attention on random numbers. The rows of a tensor are copies of rows of a larger one, by
-// `take`.
+// Random rows for one head of attention. take() copies chosen rows into another tensor.
 template <class T>
 struct Rows {
     int C;
@@ -170,7 +169,7 @@ void check_univae(Sequence& random) {
     CHECK(same_bits(attend(q_b, kv_z, kv_b, latent_mask(b)), rows(upper, targets)));
     CHECK(same_bits(attend(q_b, kv_b, none, causal_mask(b)), rows(lower, targets)));
 
-    // Decoding: `fresh` targets at a time, of all documents that reach so far.
+    // Decodes `fresh` targets at a time, for all documents that have so many targets.
     for (int fresh : {1, 3})
         for (int t = 0; t < 40; t += fresh) {
             std::vector<CachedDocument> above, below;
@@ -309,7 +308,7 @@ TEST_CASE("mask: pictures") {
                 if (c == '\n')
                     columns = 0;
                 else
-                    columns += (c & 0xc0) != 0x80;  // not the continuation of a UTF-8 character
+                    columns += (c & 0xc0) != 0x80;  // bytes that continue a UTF-8 character take no column
                 CHECK(columns <= 80);
             }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Masks in words against rules written for each pair of tokens, and the words that are refused.
+// Compares masks in words with rules for pairs of tokens, and tests that wrong words are refused.
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
@@ -15,13 +15,14 @@ using namespace masquerade;
 
 namespace {
 
-// A token of a document with n tokens in A and m in B: its part and its place there.
+// A token of a document with n tokens in A and m in B: whether it is in B, and its place in its part.
 struct Token {
     bool b;
     int place, n, m;
 };
 
-// Every pair of tokens of some documents, seen by the graph as often as `sees` says: once or not at all.
+// Checks for every pair of tokens in random documents that the graph shows the key to the query exactly once if sees()
+// is true for the pair, and otherwise never.
 template <class F>
 void expect(const std::string& words, F sees) {
     CAPTURE(words);
@@ -29,7 +30,7 @@ void expect(const std::string& words, F sees) {
     const MaskWords mask(words);
     for (int round = 0; round < 20; round++) {
         Documents documents;
-        std::vector<std::pair<int, Token>> tokens;  // with their document
+        std::vector<std::pair<int, Token>> tokens;  // with the number of their document
         for (int d = 0; d < 3; d++) {
             const int n = int(random.below(6)), m = int(random.below(6));
             documents.push_back({n, m});

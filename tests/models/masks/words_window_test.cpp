@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Masks in words with windows and slices, all combinations, against what models/masks/words.h says of each word.
+// Compares masks in words that have windows and slices, in all combinations, with the definitions in
+// models/masks/words.h.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -17,7 +18,7 @@ const Documents documents = {{7, 6}, {3, 5}, {1, 2}};
 struct Near {
     const char* words;
     int radius, dilation, stride, globals;
-    // i and j are places of the whole document, or of their part; of_own and of_key: of their parts.
+    // i and j are places in the whole document or in their parts. of_own and of_key are the places in their parts.
     bool has(int i, int j, int of_own, int of_key) const {
         if (radius < 0) return true;
         const int away = std::abs(i - j);
@@ -27,7 +28,7 @@ struct Near {
 };
 struct Slice {
     const char* words;
-    int from, to;  // as Python counts; 99: to the end
+    int from, to;  // as in Python's slices; `to` = 99: to the end
     bool has(int place, int length) const {
         const int begin = from < 0 ? std::max(0, from + length) : from, end = to < 0 ? to + length : to;
         return place >= begin && place < end;
