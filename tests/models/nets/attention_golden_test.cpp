@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every kind of attention, with every option, under every mask that it honours, against sums that were written from the
-// papers' equations in Python (tests/golden/attention). The tables of kinds, masks and settings say what the file must
-// hold.
+// Compares every kind of attention, with every option and under every mask that it honours, with sums that a Python
+// program computes from the papers' equations (tests/golden/attention). The tables of kinds, masks and settings decide
+// which results the golden file must contain.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ namespace {
 constexpr int C = 8, P = 20;
 const Documents documents = {{9, 7}, {4, 5}};
 
-// Uniform in [-1, 1), by FNV-1a of the name and SplitMix64: what make.py has.
+// Returns numbers that are uniform in [-1, 1), by FNV-1a of the name and SplitMix64. make.py computes the same numbers.
 std::vector<double> numbers_of_name(const std::string& name, std::int64_t count, double times = 1) {
     std::vector<double> all;
     for (std::uint64_t i = 1; i <= std::uint64_t(count); i++) {
@@ -66,7 +66,8 @@ std::vector<Line> lines() {
     return all;
 }
 
-// The sum of each half of each document that has queries, each number times one of its own.
+// Returns, for each half of each document that has queries, the sum of its outputs. Before they are summed, each number
+// is multiplied by its own factor.
 std::vector<double> result(const AttentionKind& kind, const BackboneOptions& o, const NamedMask& mask,
                            const std::string& salt) {
     const bool cross = mask.rows == MaskRows::cross;
@@ -85,7 +86,8 @@ std::vector<double> result(const AttentionKind& kind, const BackboneOptions& o, 
         write_numbers(parameters.master(p),
                       numbers_of_name(salt + "/" + p.path, p.shape.count(), features ? 2.5 : 0.8).data());
     }
-    std::vector<int> part, document, query_position, key_position;  // of queries; of keys
+    // part, document and query_position have a number for each query, and key_position for each key.
+    std::vector<int> part, document, query_position, key_position;
     for (int d = 0; d < int(documents.size()); d++) {
         const int a = documents[std::size_t(d)].source, b = documents[std::size_t(d)].target;
         const bool source = mask.rows == MaskRows::tokens || mask.rows == MaskRows::source,
@@ -161,7 +163,7 @@ TEST_CASE("attention golden: the file has every kind under every mask that it ho
     const std::vector<Line> all = lines();
     for (const AttentionKind& kind : attention_kinds())
         for (const NamedMask& mask : named_masks()) {
-            if (mask.rows == MaskRows::decoded) continue;  // needs a cache
+            if (mask.rows == MaskRows::decoded) continue;  // this mask needs a cache
             const bool honoured = kind.refuses(make_mask(mask.name, documents, example_details(documents))).empty();
             const bool held = std::any_of(all.begin(), all.end(), [&](const Line& line) {
                 return line.kind == kind.name && line.masks.count(mask.name);
@@ -187,7 +189,8 @@ TEST_CASE("attention golden: the file has every option of every kind at two valu
         std::istringstream words(row);
         std::string key;
         words >> key;
-        if (!config.has(key) || key == "redraw" || key == "attention_dropout") continue;  // of training alone
+        // This setting is only for training.
+        if (!config.has(key) || key == "redraw" || key == "attention_dropout") continue;
         const std::size_t open = row.rfind(" (");
         const std::string help = row.substr(key.size(), open - key.size()),
                           expected = row.substr(open + 2, row.size() - open - 3);
@@ -229,8 +232,8 @@ TEST_CASE(
         }
 }
 
-// The golden file has numbers of its own, so it cannot show whether the features that a kind draws are of the right
-// size.
+// In the golden test, the features get given numbers. Therefore, it cannot show that the features that a kind draws
+// have the right size. This test does.
 TEST_CASE("attention golden: many features, as they are drawn, give what the kernel gives") {
     constexpr int N = 6, heads = 2, D = C / heads;
     const Documents one = {{N, 0}};
@@ -256,7 +259,7 @@ TEST_CASE("attention golden: many features, as they are drawn, give what the ker
         return numbers_of((*attention)(tape, queries, {queries.x, tape.ints(position)}, context)->view());
     };
     const auto weight = [](const std::string& what, std::int64_t count) { return numbers_of_name(what, count, 0.6); };
-    const auto write = [&](Parameters& p) {  // the same functions in all kinds
+    const auto write = [&](Parameters& p) {  // gives the same weights to all kinds
         for (const Tensor& t : p.all()) {
             const std::string what = t.path.substr(t.path.find("attention.") + 10);
             if (what == "key_value.weight" || what == "key_value.bias") {
@@ -280,7 +283,7 @@ TEST_CASE("attention golden: many features, as they are drawn, give what the ker
         CAPTURE(std::string(map));
         CHECK(apart(run("performer", text("features=20000 feature_map=", map), write), exact) < 0.02);
     }
-    // rfa: softmax of queries and keys of length 1, without a division by the root of D.
+    // rfa: softmax over queries and keys that are scaled to length 1, without the division by the square root of D.
     const std::vector<double> x = numbers_of_name("x", N * C);
     const auto linear = [&](const std::vector<double>& rows, const std::string& what) {
         const std::vector<double> w = weight(what + ".weight", C * C), b = weight(what + ".bias", C);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every kind of attention, under every mask by name: what it honours trains, alone == in a batch; what it refuses is
-// said.
+// Tests every kind of attention under every named mask. If the kind honours the mask, it trains, and a document alone
+// gives the same bits as in a batch. If not, the message of the refusal is right.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -97,7 +97,8 @@ TEST_CASE("attention: a univae takes the kinds that honour its masks, where a ke
 
 TEST_CASE(
     "attention: linformer has as many tables as its settings say, and layers that share one add up its gradient") {
-    // For each of P positions: slots times heads or one, times E and F or E alone, times layers or one.
+    // For each of P positions: slots, times heads unless heads share, times 2 (E and F) or 1 (only E), times layers
+    // unless layers share.
     for (const auto& [sharing, numbers] : {std::pair("none", 3 * 2 * 2), {"headwise", 3 * 2}, {"layerwise", 3}})
         for (bool value_weights : {false, true}) {
             CAPTURE(std::string(sharing));

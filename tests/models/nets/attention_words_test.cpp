@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kinds of attention by layer and part: the words; a row of a stack of mixed kinds == what its own kind gives it, layer
-// by layer; a document alone == in a batch.
+// Tests kinds of attention by layer and part: the words that choose them; that a row in a stack of mixed kinds gets the
+// result of its own kind in each layer; and that a document alone gives the same as in a batch.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -38,8 +38,8 @@ TokenRows rows_of_documents(const Documents& documents, int first = 0) {
 
 using Rows = std::vector<double>;
 
-// The stack, one layer at a time: a layer is computed twice for all rows, by a layer that has one kind alone and the
-// weights of the part, and each row is taken from the layer of its part.
+// Computes the stack layer by layer. For each of the two parts, a layer that has only the part's kind, with the part's
+// weights, computes all rows. Then each row is taken from the layer of its part.
 Rows by_hand(const Backbone& stack, const Parameters& weights, Tape& tape, const TokenRows& rows,
              const SegmentGraph& graph, const std::vector<char>& parts) {
     const BackboneOptions& o = stack.options;
@@ -64,7 +64,7 @@ Rows by_hand(const Backbone& stack, const Parameters& weights, Tape& tape, const
                 write_numbers(own.master(p), numbers_of(from->view()).data());
             }
             SegmentGraph mine = graph;
-            if (!kinds.of(i, part).refuses(graph).empty()) {  // the other part's rows see what this kind cannot
+            if (!kinds.of(i, part).refuses(graph).empty()) {  // this kind cannot compute the rows of the other part
                 mine.queries.clear();
                 for (const QuerySegment& q : graph.queries)
                     if (parts[std::size_t(q.begin)] == part) mine.queries.push_back(q);
@@ -128,7 +128,8 @@ TEST_CASE(
     Sequence random(8, "kinds");
     int mixed = 0;
     for (int round = 0; round < 24; round++) {
-        const bool one_segment = round % 3 == 2;  // A and B are one segment, which is cut; of bits in every second case
+        // A and B are one segment, which must be cut; in every second of these rounds, it has a bit mask.
+        const bool one_segment = round % 3 == 2;
         BackboneOptions o = small(1 + int(random.below(3)), round % 2);
         o.rotary = round % 4 < 3;
         const Documents documents = {{3, 2}, {1 + int(random.below(6)), 1 + int(random.below(5))}, {2, 3}};

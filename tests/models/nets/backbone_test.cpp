@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The stack in the forms that checkpoints have: a narrow embedding, turned values, several types.
+// Tests the stack in the forms that checkpoints need: a narrow embedding, rotated values, several token types.
 #include "models/nets/backbone.h"
 
 #include <doctest/doctest.h>

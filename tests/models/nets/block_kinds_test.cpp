@@ -22,7 +22,7 @@ using Matrix = std::vector<Row>;
 double gelu_of(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
 double silu_of(double x) { return x / (1 + std::exp(-x)); }
 
-// One layer as the papers define it, in plain loops. Every document sees itself whole.
+// One layer in plain loops, as the papers define it. Every row of a document sees the whole document.
 struct Papers {
     const Parameters& parameters;
     const BackboneOptions& o;
@@ -117,7 +117,7 @@ TEST_CASE("blocks: every kind of norm and feed-forward part, with fewer heads of
             Parameters parameters(DType::f64);
             const Backbone stack(parameters, o);
             parameters.allocate(3);
-            Sequence random(4, "parameters");  // added to all parameters, because gains start at 1
+            Sequence random(4, "parameters");  // changes all parameters, because gains start at 1
             const View p = parameters.values();
             for (std::int64_t i = 0; i < p.count(); i++) p.as<double>()[i] += 0.4 * (2 * random.uniform_double() - 1);
             TokenRows rows;

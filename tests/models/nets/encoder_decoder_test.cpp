@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two stacks: the layer, the gradient of the whole; nothing leaks; a document alone == in any batch, however memory is
-// laid out.
+// Tests two stacks: one layer, the gradient of the whole model, and that there are no leaks. Also tests that a document
+// alone gives the same bits as in any batch, with any memory layout.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -38,7 +38,8 @@ TEST_CASE("two stacks: paths; without cross-attention a layer has none") {
 TEST_CASE("two stacks: the gradient of every objective against the complex step") {
     for (const Objective& objective : objectives(true))
         for (bool pre_norm : {false, true})
-            for (int form : {0, 1, 2}) {  // absolute, rotary, rotary but for the cross-attention
+            // Absolute positions, rotary positions, rotary positions except in the cross-attention.
+            for (int form : {0, 1, 2}) {
                 CAPTURE(std::string(objective.name));
                 CAPTURE(pre_norm);
                 CAPTURE(form);
@@ -55,7 +56,7 @@ TEST_CASE("two stacks: the layer is the formula of the paper, post-LN and pre-LN
     for (bool pre_norm : {false, true}) {
         CAPTURE(pre_norm);
         Model m(small(pre_norm, false), DType::f64);
-        Sequence random(4, "parameters");  // at first all norms are alike
+        Sequence random(4, "parameters");  // changes the parameters, because all norms start equal
         const View p = m.parameters.values();
         for (std::int64_t i = 0; i < p.count(); i++) p.as<double>()[i] += 0.4 * (2 * random.uniform_double() - 1);
         m.tape.begin("layer");
@@ -111,13 +112,13 @@ TEST_CASE("two stacks: the layer is the formula of the paper, post-LN and pre-LN
     }
 }
 
-// In two layers a row hears what lies two steps away.
+// In two layers, information can travel two steps.
 TEST_CASE("two stacks: under a mask in words a row hears what the words let through, and nothing else") {
     struct {
         const char* words;
         int layers;
         bool (*source)(int place, int length);
-        int back;  // fed tokens before its own that a row hears
+        int back;  // number of earlier decoder inputs on which a row depends
     } rows[] = {{"", 2, [](int, int) { return true; }, longest},
                 {"A full window=1; B causal window=1 sees A[0]", 1, [](int p, int) { return p <= 1; }, 1},
                 {"A full window=1; B causal window=1 sees A[0]", 2, [](int p, int) { return p <= 2; }, 2},
@@ -140,15 +141,16 @@ TEST_CASE("two stacks: under a mask in words a row hears what the words let thro
         for (std::size_t d = 0; d < text.size(); d++)
             for (int place = 0; place < int(text[d].size()); place++) {
                 std::vector<Sentence> changed = text;
-                const int n = int(text[d].ids.size()), t = place - n;  // place in the target
+                const int n = int(text[d].ids.size()), t = place - n;  // t: place in the target; negative in the source
                 int& id = t < 0 ? changed[d].ids[std::size_t(place)] : changed[d].target[std::size_t(t)];
                 id = other_than(id);
                 Batch other = objective.batch(pointers_to(changed), 0, by);
-                if (place == 0) other.rows = batch.rows;  // [CLS] is fed to the decoder as well
+                // Place 0 is [CLS], which is also an input of the decoder; only the encoder's input changes here.
+                if (place == 0) other.rows = batch.rows;
                 const Rows after = m.logits(other);
                 for (std::size_t e = 0; e < text.size(); e++)
                     for (int r = batch.labels.begin[e]; r < batch.labels.begin[e + 1]; r++) {
-                        // from the row to the one that is fed the token
+                        // The number of rows from the row that gets this token as its input to row r.
                         const int back = r - batch.labels.begin[e] - (t + 1);
                         const bool hears = e == d && (t < 0 ? row.source(place, n) : back >= 0 && back <= row.back);
                         CHECK((before[std::size_t(r)] != after[std::size_t(r)]) == hears);
@@ -175,7 +177,7 @@ TEST_CASE("two stacks: words that say the usual masks change no bit, and their g
 
 TEST_CASE("two stacks: mass: no row sees what it is asked for; the rest of the sentence is heard") {
     ObjectiveOptions o = options();
-    o.kept = 0;  // a hidden token that stays shows its answer, on purpose
+    o.kept = 0;  // a hidden token that is kept shows its answer by design
     Model m(small(false, true));
     const Objective& mass = find_objective("mass", true);
     const std::vector<Sentence> text = pairs(3, 12);
@@ -200,7 +202,8 @@ TEST_CASE("two stacks: mass: no row sees what it is asked for; the rest of the s
         }
 }
 
-// Rotary positions say how far apart two tokens stand: of one stack all may move together, of two both must.
+// Rotary positions give the distance of two tokens. In one stack, moving all tokens changes nothing. In two stacks with
+// rotary cross-attention, this holds only if both move together.
 
 TEST_CASE("two stacks: the cross-attention knows where a span stands") {
     const std::vector<Sentence> text = pairs(1, 31);

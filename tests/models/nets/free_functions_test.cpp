@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The first lab: a Transformer language model trained by the free functions of ops.h alone. Every forward is
-// a list of calls, every backward the same list from its end; no tape, no hidden state. A gradient with
-// several writers is stored by the first and added to by the others.
-//
-// The test below runs the same model on the tape (models/nets/backbone.cpp): losses and weights agree bit for bit.
+// A Transformer language model that is trained only with the free functions of ops.h, as in the first lab. A forward is
+// a list of calls, and its backward is the reversed list. There is no tape and no hidden state. If several ops write a
+// gradient, the first one stores it, and the others add to it. >
+// The test below also runs the same model on the tape (models/nets/backbone.cpp). Losses and weights have the same
+// bits.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using namespace masquerade;
 
 namespace {
 
-// Words, width, heads, inner width, layers, positions.
+// Vocabulary, width, heads, inner width, layers, positions.
 constexpr int V = 13, C = 16, H = 2, F = 24, L = 2, P = 8;
 constexpr double eps = 1e-12;
 
@@ -34,7 +34,7 @@ struct Matrix {
     Grad added() const { return Grad{d(), true}; }
 };
 
-// A parameter lies in the model's one buffer, its gradient in another.
+// A parameter. All parameters of the model are in one buffer, and their gradients in another.
 struct Weight {
     Tensor* tensor;
     operator View() const { return tensor->view(); }
@@ -47,7 +47,7 @@ struct LinearWeights {
     LinearWeights(Parameters& p, const std::string& path) : w{p.find(path + ".weight")}, b{p.find(path + ".bias")} {}
 };
 
-// The data that all rows have in common: their positions, who sees whom, and the table of rotations.
+// Data that all layers share: the positions of the rows, the mask, the rotary table, and the rule of attention.
 struct Rows {
     Ints positions;
     SegmentGraph graph;
@@ -55,7 +55,7 @@ struct Rows {
     AttentionRule rule;
 };
 
-// One post-LN layer, N rows.
+// One post-LN layer for N rows.
 struct Layer {
     LinearWeights query, key_value, output, up, down, norm1, norm2;
     Matrix kv, kv_turned, q, q_turned, attended, lse, projected, sum1, mean1, rstd1, normed1;
@@ -90,7 +90,7 @@ struct Layer {
 
     void forward(View x, const Rows& rows) {
         linear_forward(x, key_value.w, key_value.b, kv);
-        rotary_forward(kv, rows.positions, rows.rotary_table, C, kv_turned);  // the keys; values stay
+        rotary_forward(kv, rows.positions, rows.rotary_table, C, kv_turned);  // rotates the keys, but not the values
         linear_forward(x, query.w, query.b, q);
         rotary_forward(q, rows.positions, rows.rotary_table, C, q_turned);
         attention_forward(q_turned, Views{kv_turned}, rows.graph, rows.rule, attended, lse);
@@ -104,7 +104,8 @@ struct Layer {
         layernorm_forward(sum2, norm2.w, norm2.b, eps, y, mean2, rstd2);
     }
 
-    // From the gradient of y to that of x, which three ops write: the residual, the query, the keys.
+    // Computes the gradient of x from the gradient of y. Three ops write the gradient of x: the residual, the query map
+    // and the key/value map.
     void backward(const Matrix& x, const Rows& rows) {
         layernorm_backward(y.d(), sum2, norm2.w, mean2, rstd2, sum2.stored(), norm2.w.stored(), norm2.b.stored());
         add_backward(sum2.d(), normed1.stored(), outer.stored());
@@ -128,7 +129,7 @@ struct LanguageModel {
     LinearWeights embedding_norm, dense, head_norm;
     std::vector<Layer> layers;
     Matrix words, types, sum, mean, rstd, x, hidden, active, head_mean, head_rstd, h, losses, lse, loss;
-    Matrix h1, token1, bias1;  // the gradients that the loss leaves
+    Matrix h1, token1, bias1;  // gradients that cross_entropy_forward() computes
 
     LanguageModel(Parameters& p, int N)
         : token{p.find("embedding.token.weight")},
@@ -166,7 +167,7 @@ struct LanguageModel {
         linear_forward(layers.back().y, dense.w, dense.b, hidden);
         gelu_forward(hidden, GeluKind::erf, active);
         layernorm_forward(active, head_norm.w, head_norm.b, eps, h, head_mean, head_rstd);
-        // the table of words is the last matrix, too
+        // The embedding table is also the matrix of the output layer.
         cross_entropy_forward(h, token, head_bias, targets, weights, 0, losses, lse, loss, h1, token1, bias1);
         return loss.numbers[0];
     }
@@ -198,7 +199,7 @@ BackboneOptions options() {
 }  // namespace
 
 TEST_CASE("a Transformer trained by free functions alone == the tape, bit for bit, and it learns") {
-    // Three sentences; every token predicts the next one, the last one nothing.
+    // Three sentences. Every token predicts the next token; the last token of a sentence predicts nothing.
     const Documents sentences = {{5, 0}, {8, 0}, {4, 0}};
     TokenRows rows;
     std::vector<int> targets;
@@ -214,9 +215,9 @@ TEST_CASE("a Transformer trained by free functions alone == the tape, bit for bi
     OptimiserRule rule;
     rule.clip = 1;
 
-    // by hand
+    // The model with free functions.
     Parameters parameters;
-    Backbone declared(parameters, options());  // names, shapes and first values
+    Backbone declared(parameters, options());  // declares names, shapes and initial values
     parameters.allocate(1);
     LanguageModel model(parameters, N);
     std::vector<double> rotary_table = make_rotary_table(P, C / H);
@@ -228,7 +229,7 @@ TEST_CASE("a Transformer trained by free functions alone == the tape, bit for bi
     heads.heads = H;
     const Rows common{list(rows.positions), causal, table, heads};
 
-    // on the tape
+    // The same model on the tape.
     Parameters taped;
     Backbone backbone(taped, options());
     taped.allocate(1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The Insertion Transformer: its gradient in every variant; p(c,l) sums to 1 and is what the loss uses; a canvas alone
-// == in any batch; the encoder's keys that are kept change no bit; it learns.
+// Tests the Insertion Transformer: its gradient in every variant; that p(c,l) sums to 1 and is the probability that the
+// loss uses; that a canvas alone gives the same as in any batch; that caching the encoder's keys changes no bit; and
+// that the model learns.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -32,7 +33,8 @@ ObjectiveOptions inserting() {
     return o;
 }
 
-// The paper's 8 rows of joint, contextual bias and mixture, and a matrix of their own for slots.
+// Returns the 8 combinations of joint, contextual bias and mixture in the paper's table, and two variants with a
+// separate matrix for slots.
 std::vector<InsertionOptions> variants(bool one_stack, bool pre_norm = false) {
     std::vector<InsertionOptions> all;
     for (int i = 0; i < 10; i++) {
@@ -48,7 +50,7 @@ std::vector<InsertionOptions> variants(bool one_stack, bool pre_norm = false) {
     return all;
 }
 
-// log p(c,l) and log p(c|l) of every word and slot of the canvas of one example, by plain loops over all logits.
+// log p(c,l) and log p(c|l) for every word and slot of an example's canvas, computed by plain loops over all logits.
 struct Whole {
     std::vector<std::vector<double>> both, content;  // (slots)(V)
     std::vector<double> place;
@@ -147,7 +149,7 @@ TEST_CASE("insertion: p(c,l) sums to 1, the loss is its cross-entropy, and a dec
                 CHECK(number_at(m.model.loss(m.tape, b).total->view(), 0) == doctest::Approx(loss).epsilon(1e-12));
                 m.tape.end();
                 mean += loss / double(text.size());
-                // there a canvas has slots of the source as well
+                // in this form, the canvas also has slots of the source
                 if (form.form == InsertionForm::either_side) continue;
                 const int first = form.form == InsertionForm::one_stack ? int(text[i].ids.size()) : 0;
                 const Canvas canvas{int(i), {b.rows.ids.begin() + first + 1, b.rows.ids.end() - 1}};
@@ -223,7 +225,7 @@ TEST_CASE(
             canvases.push_back({int(i), {b.rows.ids.begin() + row + 1, b.rows.ids.begin() + row + n - 1}});
             row += n;
         }
-        for (std::size_t i : {0, 2, 3}) some.push_back(&canvases[i]);  // the others have left
+        for (std::size_t i : {0, 2, 3}) some.push_back(&canvases[i]);  // the other canvases are finished
         const auto scores = decoder.score(some);
         for (std::size_t i = 0; i < some.size(); i++) {
             const Whole w = whole(m, objective.batch({&text[std::size_t(some[i]->source)]}, 4, inserting()));
@@ -245,7 +247,7 @@ TEST_CASE("insertion: it learns pairs by heart, and writes them greedily, in par
         const Objective& objective = find(form.objective);
         const double last = learned(m, form.form == InsertionForm::either_side ? 1500 : 700,
                                     [&](std::uint32_t step) { return objective.batch(pointers_to(text), step, by); });
-        CHECK(last < 2.5);  // of which the entropies of order and place stay
+        CHECK(last < 2.5);  // the entropies of the order and of the place remain
         InsertionDecoder decoder(m.model, objective, form.form, by, {0, 1, 2, 3, 4});
         decoder.read(pointers_to(text));
         for (bool parallel : {false, true})

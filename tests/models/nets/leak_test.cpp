@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Nothing flows around a mask: every kind of attention in stacks of layers, under every mask that it honours. A row
-// that cannot hear an input row through the graphs of the layers keeps its bits when that row changes, and has no
-// gradient to it.
+// Tests that no information flows around a mask, for every kind of attention in stacks of several layers, under every
+// mask that it honours. If the masks of the layers let no information flow from an input row to an output row, then the
+// output row keeps its bits when the input row changes, and its gradient with respect to the input row is 0.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,16 +19,17 @@ namespace {
 constexpr int V = 11;
 const Documents documents = {{4, 3}, {2, 2}, {1, 1}};
 
-using Heard = std::vector<std::vector<char>>;  // [row][input]: whether the row hears the input
+using Heard = std::vector<std::vector<char>>;  // heard[row][input]: whether the row may depend on the input row
 
-// Each alone: row i is input first + i.
+// Returns the dependences before the first layer: row i depends only on input first + i.
 Heard alone(int rows, int inputs, int first = 0) {
     Heard h(std::size_t(rows), std::vector<char>(std::size_t(inputs), 0));
     for (int i = 0; i < rows; i++) h[std::size_t(i)][std::size_t(first + i)] = 1;
     return h;
 }
 
-// Rows after one attention and its residual. Sources are in the order of the graph's.
+// Returns the dependences after one attention and its residual, if those before are x. `sources` are the key tensors,
+// in the order of the graph.
 Heard after(Heard x, const SegmentGraph& graph, const std::vector<const Heard*>& sources) {
     for (const QuerySegment& q : graph.queries)
         for (int row = q.begin; row < q.end; row++)
@@ -43,8 +44,8 @@ Heard after(Heard x, const SegmentGraph& graph, const std::vector<const Heard*>&
     return x;
 }
 
-// Every input row has a type of its own: to change a row is to change its type, and the gradient of the table of types
-// is that of the rows. Type `inputs` is that of a changed row.
+// Every input row has its own token type. To change a row, the test changes its type. The gradients of the rows are the
+// gradient of the table of types. Type `inputs` is the type of a changed row.
 struct Net {
     Parameters parameters;
     Arena arena{Device::cpu, Blocks::loose};
@@ -52,9 +53,11 @@ struct Net {
     int inputs;
     explicit Net(int count) : inputs(count) {}
 
-    using Run = std::function<Tensor*(const std::vector<int>& types)>;  // what the head makes of every row, (N,E)
+    // Returns the head's output for every row, (N,E).
+    using Run = std::function<Tensor*(const std::vector<int>& types)>;
     struct Counts {
-        int leaked = 0, heard = 0, unheard = 0;  // of those that may hear another row
+        // Numbers of (row, input) pairs; heard and unheard count only pairs that may depend on each other.
+        int leaked = 0, heard = 0, unheard = 0;
     };
     Counts walk(const Backbone& predicts, const Heard& hears, const Run& run) {
         Counts counts;
@@ -131,8 +134,9 @@ TokenRows rows_of_types(const Documents& of, const std::vector<int>& types, int 
     return rows;
 }
 
-// A stack under graphs of its layers. From layer `latent` on, inputs of their own, one a document, take the place of
-// the rows [CLS], as UniVAE's latents do; or they are the memory of every layer.
+// A stack, and the graphs of its layers. If `latent` is not -1, then from this layer on, separate inputs (one per
+// document) replace the rows [CLS], as UniVAE's latents do. If `memory` is true, these inputs are an extra key of every
+// layer instead.
 struct Masked {
     std::string name;
     Documents documents;
@@ -163,12 +167,13 @@ std::vector<Masked> masks() {
         }
         all.push_back(m);
     };
-    // From layer to layer some rows see other keys: whose P goes on, and whose does not?
+    // Masks in which some rows see other keys from layer to layer. Luna must continue the packed rows P of some rows,
+    // and begin new ones for others.
     add({"A full; B full", "A full; B full sees A[0]", "A full; B full sees A[0]"}, -1);
     add({"A full; B none", "A none; B full sees A[0]", "A none; B none"}, -1);
     add({"A full; B full sees A[1:]", "A full sees B; B full", "A full; B full"}, -1);
     add({"A causal; B causal", "A full; B causal sees A[0], A[-1]", "A anticausal; B strict-causal"}, -1);
-    // UniAE: two layers and more that bridge, where B sees a latent in the place of [CLS].
+    // UniAE's masks: in two or more layers, B sees a latent in place of [CLS].
     add({"A full; B causal", "A full; B causal sees A[0]", "A full; B causal sees A[0]"}, 1);
     add({"A full; B causal", "A full; B causal", "A causal; B causal sees A[0]", "A full; B causal sees A[0]",
          "A full; B causal sees A[0]"},
@@ -190,7 +195,7 @@ struct Stack : Net {
           stack(parameters, small(kind, form, int(m.graphs.size()), inputs)) {
         parameters.allocate(5);
     }
-    // The row [CLS] of every document, or -1.
+    // For each row that is [CLS], the number of its document; for other rows, -1.
     std::vector<int> documents_of_cls() const {
         std::vector<int> which;
         for (std::size_t d = 0; d < mask.documents.size(); d++) {
@@ -246,7 +251,7 @@ TEST_CASE(
                 return std::all_of(mask.graphs.begin(), mask.graphs.end(),
                                    [&](const SegmentGraph& g) { return kind.refuses(g).empty(); });
             };
-            // a kind with a pattern of its own does not
+            // kinds with their own patterns do not see all keys
             const bool hears_all = honours(one) && Stack(kind, form, one).walk().unheard == 0;
             int walked = 0;
             for (const Masked& mask : all) {
@@ -259,7 +264,7 @@ TEST_CASE(
                 walked++;
             }
             CHECK(walked >=
-                  4);  // every kind honours the masks of bert, mlm, an encoder and a source, or the causal ones
+                  4);  // every kind honours the masks of bert, mlm, an encoder and a source, or the causal masks
         }
 }
 

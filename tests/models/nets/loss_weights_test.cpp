@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The loss of every objective of tokens: the mean over what is asked, however much the batch is padded and labels are
-// smoothed.
+// Tests that the loss of every objective of tokens is the mean over the predicted tokens, for any padding of the batch
+// and with label smoothing.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -17,7 +17,8 @@ struct OneStack : Small<UniLm, BackboneOptions> {
     using Small::Small;
 };
 
-// The mean of (1 - s) (-log p of the token) + s (the mean of -log p of all tokens), and the first term alone.
+// Compares the loss with the mean of (1 - s) (-log p of the token) + s (the mean of -log p of all tokens), where s is
+// the smoothing. Also compares the mean of -log p of the tokens alone.
 template <class Model, class Options>
 void check_loss(const Objective& objective, const Options& o) {
     const std::vector<Sentence> text = pairs(5, 4);

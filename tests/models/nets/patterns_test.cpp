@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Patterns of attention: the bits of softmax under a bit matrix of the papers' index sets; heads with patterns of their
-// own; gradients; what is refused.
+// Tests patterns of attention: they give the bits of softmax under a bit matrix of the papers' index sets. Also tests
+// heads with different patterns, gradients, and refusals.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ namespace {
 
 struct Pattern {
     const char* kind;
-    bool (*has)(int i, int j);  // whether place i has place j, by the options below
+    bool (*has)(int i, int j);  // whether place i sees place j, for the options below
 };
 const Pattern patterns[] = {
     {"window", [](int i, int j) { return std::abs(i - j) <= 6 && (i - j) % 2 == 0; }},
@@ -39,7 +39,7 @@ BackboneOptions small(const std::string& attention, int layers) {
     return o;
 }
 
-// A stack of one kind of attention, and its rows of output.
+// A stack with one kind of attention. Its results are the output rows.
 struct Stack {
     Parameters parameters;
     Backbone stack;
@@ -69,12 +69,13 @@ TokenRows tokens() {
     return rows;
 }
 
-// Whether a mask and a pattern let row i of a document of so many source rows see row j: said a second time.
+// Whether row i sees row j of the same document, by the mask and the pattern. `source` is the number of source rows.
+// This is written independently of the engine.
 bool sees(const std::string& mask, const Pattern& pattern, int source, int i, int j) {
     if (mask == "mlm") return pattern.has(i, j);
     if (mask == "lm") return j <= i && pattern.has(i, j);
     if (mask == "lm-reverse") return j >= i && pattern.has(i, j);
-    if (i < source) return j < source && pattern.has(i, j);  // UniLM: A full; B causal sees A
+    if (i < source) return j < source && pattern.has(i, j);  // the mask of UniLM: A full; B causal sees A
     return j < source || (j <= i && pattern.has(i - source, j - source));
 }
 
@@ -86,7 +87,8 @@ TEST_CASE("patterns: each has the bits of softmax under the paper's index set") 
         for (const std::string mask : {"mlm", "lm", "lm-reverse", "unilm"}) {
             CAPTURE(std::string(pattern.kind));
             CAPTURE(mask);
-            std::vector<int> first, source;  // of every row, those of its document
+            // For each row: the first row of its document, and the number of its source rows.
+            std::vector<int> first, source;
             int next = 0;
             for (const Document& d : documents) {
                 const std::size_t rows = first.size() + std::size_t(d.source + d.target);
@@ -105,7 +107,7 @@ TEST_CASE("patterns: each has the bits of softmax under the paper's index set") 
 TEST_CASE("patterns: the stride follows from the positions") {
     BackboneOptions by_root = small("strided", 1), by_hand = by_root;
     by_root.attention_options["stride"] = 0;
-    by_hand.attention_options["stride"] = 7;  // the root of 48
+    by_hand.attention_options["stride"] = 7;  // the square root of 48 positions, rounded up
     Parameters p, q;
     const Backbone a(p, by_root), b(q, by_hand);
     p.allocate(1), q.allocate(1);
@@ -119,8 +121,8 @@ TEST_CASE("patterns: the stride follows from the positions") {
 
 namespace {
 
-// The results of the heads of a kind of attention, head by head: its layer before the output matrix, which is 1. The
-// rows and their names are those of tokens(); row_rate is the dropout of probabilities.
+// Returns the outputs of each head of an attention layer. The output matrix of the layer is the identity. The rows are
+// those of tokens(). `dropout` is the dropout rate of the attention probabilities.
 std::vector<std::vector<float>> heads_of(const std::string& kind, const std::string& words, int heads, int kv_heads,
                                          const SegmentGraph& graph, float dropout) {
     constexpr int C = 16;
@@ -159,7 +161,7 @@ std::vector<std::vector<float>> heads_of(const std::string& kind, const std::str
 TEST_CASE("patterns: a head of by_head has the bits that its pattern gives where all heads have it") {
     const struct {
         const char* kind;
-        const char* words;  // the same pattern in words
+        const char* words;  // words that describe the same pattern
     } same[] = {{"window", "window=3 dilation=2"}, {"longformer", "window=3 dilation=2 globals=2"},
                 {"strided", "window=3 stride=4"},  {"fixed", "block=4 last=2"},
                 {"local", "block=3 before=1"},     {"softmax", "full"}};
@@ -170,7 +172,8 @@ TEST_CASE("patterns: a head of by_head has the bits that its pattern gives where
             const SegmentGraph graph = make_mask(mask, documents, example_details(documents));
             for (const auto& a : same)
                 for (const auto& b : same) {
-                    // Heads 0, 2 and 3 have pattern a, head 1 pattern b: with two key heads, one is read by both.
+                    // Heads 0, 2 and 3 have pattern a, and head 1 has pattern b. With two key heads, heads of both
+                    // patterns read the same key head.
                     const std::string words = text("0: ", a.words, " | 1:2 ", b.words);
                     CAPTURE(words);
                     const auto mixed = heads_of("by_head", words, 4, kv_heads, graph, 0),
@@ -187,7 +190,7 @@ TEST_CASE("patterns: heads that all have one pattern have the bits of its kind, 
           heads_of("window", "", 4, 0, graph, 0.3f));
     CHECK(heads_of("by_head", ":1,full", 4, 2, graph, 0.3f) == heads_of("softmax", "", 4, 2, graph, 0.3f));
     CHECK(heads_of("by_head", "", 4, 0, graph, 0) ==
-          heads_of("by_head", "0:2 window=6 | 2:4 stride=7", 4, 0, graph, 0));  // 7: the root of 48
+          heads_of("by_head", "0:2 window=6 | 2:4 stride=7", 4, 0, graph, 0));  // 7: the square root of 48, rounded up
     const auto dropped = heads_of("by_head", "", 4, 0, graph, 0.3f);
     CHECK(dropped != heads_of("by_head", "", 4, 0, graph, 0));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kinds of attention by layer and part, drawn from the table of kinds: what is added there is drawn, too.
+// Draws kinds of attention by layer and part from the table of kinds. A kind that is added to the table is drawn, too.
 #pragma once
 #include <functional>
 
@@ -17,8 +17,8 @@ inline const AttentionKind& random_kind(Sequence& random, const Honours& honours
     }
 }
 
-// Sets o.attention to words for o.layers layers, in which each part has kinds that honour its masks. Rotary positions
-// stay if all of them rotate.
+// Sets o.attention to words for o.layers layers, in which each part has kinds that honour its masks. If one of the
+// kinds does not rotate, turns rotary positions off.
 inline void draw_kinds(Sequence& random, BackboneOptions& o, const Honours& a, const Honours& b, int layers) {
     const auto both = [&] { return text("A ", random_kind(random, a).name, "; B ", random_kind(random, b).name); };
     o.attention = both();

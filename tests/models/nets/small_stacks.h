@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A small encoder and decoder, and pairs for it: what their tests share.
+// A small encoder and decoder, and pairs for them, which several tests share.
 #pragma once
 #include "models/nets/encoder_decoder.h"
 #include "models/tasks/objective.h"
@@ -37,7 +37,7 @@ struct Model : Small<EncoderDecoder, EncoderDecoderOptions> {
                 all[r].push_back(numbers[std::int64_t(r) * t->columns() + c]);
         return all;
     }
-    // The logits of every row of the decoder, and the last hidden state of the encoder.
+    // Returns the logits of every row of the decoder.
     Rows logits(const Batch& batch) {
         tape.begin("logits");
         const Rows all = rows(model.decoder.logits(tape, model.hidden(tape, batch)));

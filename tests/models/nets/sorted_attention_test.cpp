@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// lsh and sinkhorn as parts of a model: what is asked of their ops, gradients, who hears whom, and a last layer of some
-// rows.
+// Tests lsh and sinkhorn as parts of a model: the inputs of their ops, gradients, which rows depend on which, and a
+// last layer that computes only some rows.
 #include <doctest/doctest.h>
 
 #include "models/masks/mask.h"
@@ -99,7 +99,7 @@ TEST_CASE("sorted attention: a row of lsh hears less than all, of sinkhorn all; 
 
 namespace {
 
-// The first record of an op, of a run of two documents, and these: places 0 .. 10 and 0 .. 6.
+// Returns the first record of an op, from a run on two documents with the positions 0 .. 10 and 0 .. 6.
 const Record& record_of(Tape& tape, const Backbone& stack, const std::string& op) {
     TokenRows tokens;
     for (int i = 0; i < 18; i++) tokens.push(5 + 7 * i % 31, 0, i < 11 ? i : i - 11, i >= 11);
@@ -117,7 +117,7 @@ TEST_CASE("lsh: keys are queries of length 1, values are not") {
     Model m(sorted("lsh", true, 4), DType::f64);
     const Record& r = record_of(m.tape, m.model.backbone, "lsh_attention");
     const View q = r.x(0), k = r.x(1), v = r.x(2);
-    for (std::int64_t i = 0; i < q.count(); i += 8) {  // the heads
+    for (std::int64_t i = 0; i < q.count(); i += 8) {  // for each head of each row
         double square = 0;
         for (int d = 0; d < 8; d++) square += q.as<double>()[i + d] * q.as<double>()[i + d];
         for (int d = 0; d < 8; d++)
@@ -134,7 +134,7 @@ TEST_CASE("sinkhorn: a row looks at its block and at what is sorted there, each 
     for (int i = 0; i < 18; i++)
         for (int head = 0; head < 2; head++) {
             const int first = i < 11 ? 0 : 11, end = i < 11 ? 11 : 18, u = (i - first) / 4;
-            std::vector<const double*> rows;  // keys; 16 numbers on, values
+            std::vector<const double*> rows;  // pointers to keys; the value is 16 numbers behind its key
             for (int j = first + 4 * u; j < std::min(first + 4 * u + 4, end); j++)
                 rows.push_back(own + j * 32 + head * 8);
             for (int t = 0; t < 4; t++) rows.push_back(sorted + ((i < 11 ? 0 : 3) + u) * 4 * 32 + t * 32 + head * 8);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// UniLM: cached == teacher-forced bit for bit, whatever continues what; the gradient of the whole model; learning by
-// heart and writing it again; mixtures of objectives; starting from another run's weights.
+// Tests UniLM: writing with a cache gives the bits of a teacher-forced pass, in any order of continuations; the
+// gradient of the whole model; learning texts by heart and writing them again; mixtures of objectives; and starting
+// from the weights of another run.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -37,7 +38,7 @@ BackboneOptions small(bool pre_norm, bool rotary) {
 
 struct Model : Small<UniLm, BackboneOptions> {
     using Small::Small;
-    // The logits of every scored row.
+    // Returns the logits of every scored row.
     std::vector<std::vector<float>> forced(const Batch& batch) {
         tape.begin("forced");
         const OnHost logits(model.backbone.logits(tape, model.hidden(tape, batch))->view());
@@ -49,7 +50,7 @@ struct Model : Small<UniLm, BackboneOptions> {
     }
 };
 
-// Writes targets token by token with what a pass over the whole has: the same logits.
+// Writes targets token by token with a cache. Checks that the logits equal those of a pass over the whole text.
 void check_cached(const BackboneOptions& o, const std::string& name, const std::string& mask, int start) {
     CAPTURE(name);
     CAPTURE(mask);
@@ -160,7 +161,8 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every kind o
 
 namespace {
 
-// The logits of the tokens of a target by passes over the source, the tokens before, and a [MASK].
+// Like check_cached(), for a decoder that reads a [MASK] at the next place. The logits of each token of a target come
+// from a pass over the source, the tokens before it and a [MASK].
 void check_cached_at_masks(const BackboneOptions& o, const std::string& mask) {
     CAPTURE(o.attention);
     Model m(o);
@@ -168,7 +170,7 @@ void check_cached_at_masks(const BackboneOptions& o, const std::string& mask) {
     ObjectiveOptions by = options();
     if (!mask.empty()) by.masks = std::make_shared<const LayerMasks>(mask, 3);
     std::vector<std::vector<float>> forced;
-    Batch all;  // as check_targets needs it
+    Batch all;  // has only the data that check_targets() needs
     for (const Sentence& s : text) {
         for (std::size_t t = 0; t < s.target.size(); t++) {
             Sentence begun = s;
@@ -222,7 +224,8 @@ TEST_CASE("unilm: prefixes branch, die and swap; each has the logits it has alon
 
 namespace {
 
-// Texts that end with the last `given` tokens or more of them, with `missing` tokens before: [CLS] and ordinary ones.
+// Returns texts that end with at least `given` given tokens. Before the given tokens, `missing` tokens are missing:
+// [CLS] and ordinary tokens.
 constexpr int missing = 6;
 std::vector<Sentence> texts_with_endings(int count) {
     std::vector<Sentence> all = pairs(count, 17);
@@ -250,7 +253,8 @@ ReadingOptions backward_reading() {
 
 namespace {
 
-// A state meets the keys of a text in another order than in a pass over the whole: the last digits may differ.
+// Compares rows up to small errors. A state adds the keys of a text in another order than a pass over the whole text,
+// so the last digits may differ.
 struct NearRow : std::vector<float> {
     using std::vector<float>::vector;
 };
@@ -268,10 +272,10 @@ void check_cached_backward(const BackboneOptions& o) {
     for (const auto& row : m.forced(batch)) forced.emplace_back(row.begin(), row.end());
     UniLmDecoder decoder(m.model, backward_reading());
     decoder.read(pointers_to(endings), int(text.size()));
-    const auto token = [&](int s, int t) {  // some leave
+    const auto token = [&](int s, int t) {  // some texts are finished earlier
         return s < t / 2 ? -1 : t == 0 ? 3 : text[std::size_t(s)].ids[std::size_t(missing - t)];
     };
-    // the token before place p is asked of scored row p - 1: [CLS] is no row
+    // Scored row p - 1 predicts the token before place p, because [CLS] has no row.
     const auto row = [&](int s, int t) { return batch.labels.begin[std::size_t(s)] + missing - t - 1; };
     check_steps(decoder, int(text.size()), missing, token, row, forced);
 }
@@ -299,9 +303,9 @@ TEST_CASE("unilm: backward, prefixes branch, die and swap; each has the logits i
     check_branches([&] { return UniLmDecoder(m.model, backward_reading()); }, 3, endings_of(texts_with_endings(2)));
 }
 
-// UniAE in words: all that the target learns of the source passes through [CLS], and the target of the lower layer sees
-// nothing of it. In one layer [CLS] has read nothing; in two a token of the source is heard by every row that is asked,
-// and only by way of [CLS].
+// UniAE, written as a mask in words. The target learns about the source only from [CLS], and in the lower layers the
+// target sees nothing of the source. With one layer, [CLS] has read nothing. With two layers, every row that predicts a
+// token depends on each token of the source, but only by way of [CLS].
 TEST_CASE("unilm: masks in words stand layer by layer in place of the objective's own") {
     const std::vector<Sentence> text = pairs(2, 4);
     auto logits = [&](int layers, const char* words, int changed) {
@@ -320,7 +324,7 @@ TEST_CASE("unilm: masks in words stand layer by layer in place of the objective'
         return numbers;
     };
     const char* uniae = "A full; B causal | layers -1: A full; B causal sees A[0]";
-    // whether the row of the second token of a target hears source token 1
+    // Whether the row of the second token of a target depends on token 1 of the source.
     auto hears = [&](int layers, const char* words) {
         const std::vector<double> before = logits(layers, words, -1), after = logits(layers, words, 1);
         return !std::equal(before.begin() + V, before.begin() + 2 * V, after.begin() + V);
@@ -361,7 +365,7 @@ TEST_CASE("unilm: the losses of pmlm are those of its factors, each by a pass of
         m.tape.begin("together");
         const std::vector<double> together = numbers_of(m.model.losses(m.tape, batch).each->view());
         m.tape.end();
-        std::map<std::pair<int, bool>, double> found;  // by position, and whether the row is a pseudo mask
+        std::map<std::pair<int, bool>, double> found;  // key: position, and whether the row is a pseudo mask
         for (std::size_t i = 0; i < together.size(); i++) {
             const auto row = std::size_t(batch.labels.rows[i]);
             found[{batch.rows.positions[row], batch.rank[row] < 0}] = together[i];
@@ -453,8 +457,8 @@ TEST_CASE("unilm: a mixture takes each objective by its weight, the same one at 
 }
 
 TEST_CASE("unilm: the losses of ten steps are what they were, all objectives in turn") {
-    // In double: any change of a formula, an initial value, a random number or the order of the data moves them. When
-    // that is meant, print them anew.
+    // Computed in double. If a formula, an initial value, a random number or the order of the data changes, these
+    // numbers change. If the change is intended, print them again.
     const std::vector<double> frozen = {4.44582, 3.77917, 3.77807, 3.98321, 3.51319,
                                         3.52936, 3.31737, 3.52222, 3.64418, 3.63546};
     const char* names[] = {"mlm", "lm", "lm-target", "lm-reverse", "prefix-lm", "unilm", "plm", "plm-shuffled"};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The batch of UniVAE as numbers written out by hand: rows, positions, targets, weights and the divisor of the loss.
+// Compares a batch of UniVAE with numbers that were written by hand: rows, positions, targets, weights and the divisor
+// of the loss.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -99,7 +100,7 @@ TEST_CASE("univae batch: both halves of a conditional model read the pair, and w
         hidden.word_dropout = 1, hidden.cls = 2, hidden.unknown = 1;
         b = objective_of(m.univae).batch(m.both, 0, hidden, 16);
         CHECK(Tokens(b.rows.ids.begin(), b.rows.ids.begin() + 9) == Tokens{2, 7, 3, 2, 8, 9, 3, 1, 1});
-        CHECK(b.rows.count() == 32);  // the last inert document has a row for each of 12 inert labels
+        CHECK(b.rows.count() == 32);  // the last inert document has one row for each of the 12 inert labels
         CHECK(std::count_if(b.read_which.begin(), b.read_which.end(), [](int d) { return d >= 0; }) == 8);
     }
 }
@@ -140,7 +141,7 @@ TEST_CASE("univae batch: the inert tail fills rows and documents, and weighs not
     CHECK(b.document_weights == std::vector<double>{1, 1, 0, 0, 0, 0, 0, 0});
     for (std::size_t row = 5; row < 16; row++) {
         CHECK(b.labels.weights[row] == 0);
-        CHECK(b.rows.document[row] > 1000000);  // the name of no sentence
+        CHECK(b.rows.document[row] > 1000000);  // no sentence has such a name
     }
     CHECK(b.labels.count == 5);
     CHECK(b.documents == 2);
@@ -173,7 +174,7 @@ TEST_CASE("univae: each latent layer reads [CLS] at its own layer") {
     const Batch b = halves_batch(model.univae, model.both);
     const auto before = model.points(b);
     REQUIRE(before.size() == 3);
-    model.disturb("latent.0.out");  // replaces [CLS] of the layers above alone
+    model.disturb("latent.0.out");  // its output replaces [CLS] only in the layers above
     const auto after = model.points(b);
     CHECK(after[0] == before[0]);
     CHECK(after[1] != before[1]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// UniVAE: joint == split == cached, no leak past the bottleneck, a document alone == in any batch, and the gradient of
-// the whole model against the complex step.
+// Tests UniVAE: the joint form, the split form and writing with a cache give the same bits; no information bypasses the
+// latents; a document alone gives the same as in any batch; and the gradient of the whole model agrees with the complex
+// step.
 #include <doctest/doctest.h>
 
 #include "tests/models/nets/block_kinds.h"
@@ -39,7 +40,7 @@ UniVaeOptions small(LatentKind kind, bool pre_norm, bool rotary) {
     return o;
 }
 
-// Sentences of n - 2 random pieces, n from 2 to the longest.
+// Returns sentences of n tokens: [CLS], n - 2 random pieces, [SEP]. n is between 2 and `longest`.
 std::vector<Sentence> sentences(int count, int longest, int vocabulary, std::uint64_t seed) {
     Sequence random(seed, "sentences");
     std::vector<Sentence> all(static_cast<std::size_t>(count));
@@ -54,7 +55,7 @@ std::vector<Sentence> sentences(int count, int longest, int vocabulary, std::uin
     return all;
 }
 
-// The sentences as pairs: the target of each is the sentence after it, without [CLS].
+// Returns sentences as pairs. The target of each sentence is the next sentence without [CLS].
 std::vector<Sentence> pairs(int count, int longest, std::uint64_t seed) {
     std::vector<Sentence> all = sentences(count + 1, longest, 50, seed);
     for (int i = 0; i < count; i++)
@@ -87,7 +88,8 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
     return z;
 }
 
-// Every sentence forced through the cached decoder, token by token: the logits (N,V) of the decoder pass, bit for bit.
+// Feeds every sentence to the cached decoder, token by token. Returns whether the logits have the bits of `logits`
+// (N,V), those of the decoder pass.
 bool cached_equals(const UniVae& model, const std::vector<Sentence>& text, const Batch& batch,
                    const std::vector<LatentSample>& latents, const Tensor* logits) {
     UniVaeDecoder decoder(model, {});
@@ -110,7 +112,7 @@ bool cached_equals(const UniVae& model, const std::vector<Sentence>& text, const
     return equal;
 }
 
-// Every kind, and ways of them.
+// Every kind of latent, and some kinds with further options.
 const std::vector<LatentOptions> kinds = [] {
     std::vector<LatentOptions> all;
     const auto add = [&](LatentKind kind, bool learn_kappa, double free_bits, const char* of) {
@@ -120,13 +122,14 @@ const std::vector<LatentOptions> kinds = [] {
     };
     for (const LatentKindRow& row : latent_kinds()) add(row.kind, false, 0, "sentence");
     for (LatentKind kind : {LatentKind::vmf, LatentKind::power_spherical}) add(kind, true, 0, "sentence");
-    add(LatentKind::vmf, true, 100, "sentence");  // more than the KL
+    add(LatentKind::vmf, true, 100, "sentence");  // 100 free bits are more than the KL
     for (const char* of : {"sentence", "number", "batch"}) add(LatentKind::gaussian_chain, false, 1.5, of);
-    all.push_back(small(LatentKind::vmf, false, false).latent);  // [CLS] itself, and what replaces it has a norm
+    // The latent is [CLS] itself, without projections, and the row that replaces [CLS] is normalised.
+    all.push_back(small(LatentKind::vmf, false, false).latent);
     all.back().size = 16, all.back().projects = false, all.back().norm = true;
     return all;
 }();
-// Every kind, and Gaussians whose prior depends on the source of a pair.
+// The same, and Gaussians whose prior depends on the source of a pair.
 const std::vector<LatentOptions> kinds_of_pairs = [] {
     std::vector<LatentOptions> all = kinds;
     for (const char* of : {"", "sentence", "number", "batch"}) {
@@ -137,7 +140,7 @@ const std::vector<LatentOptions> kinds_of_pairs = [] {
     }
     return all;
 }();
-// This kind, and the one after it in the table of kinds.
+// Returns this kind, and the kind after it in the table of kinds.
 std::vector<LatentKind> mixed(LatentKind kind) {
     const auto& table = latent_kinds();
     for (std::size_t i = 0;; i++)
@@ -167,9 +170,10 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                         o.backbone.attention = attention.name;
                         for (const char* key : {"window", "stride", "reach"}) o.backbone.attention_options[key] = 3;
                         for (const char* key : {"rounds", "buckets", "chunk"}) o.backbone.attention_options[key] = 2;
-                        o.latent_layers = pre_norm ? 3 : 2;  // of three, one is neither the first nor the last
+                        // Of the three layers, one is neither the first nor the last.
+                        o.latent_layers = pre_norm ? 3 : 2;
                         if (*lower) o.mask = text(lower, " | layers -", o.latent_layers, ":: ", upper);
-                        if (!rotary && !*lower && latent.projects) {  // at layers of one's choice, in two sizes
+                        if (!rotary && !*lower && latent.projects) {  // latents at chosen layers, with two sizes
                             o.latent_at = sampled ? std::vector{1, 3} : std::vector{1, 2};
                             o.latent_sizes = {4, 8};
                             o.latent_kinds = mixed(latent.kind);
@@ -258,7 +262,7 @@ TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12
 TEST_CASE("univae: a sentence is written alone as in any batch, greedily or sampled") {
     Model m(small(LatentKind::gaussian, false, true), DType::f32);
     std::vector<DecodeRequest> requests;
-    for (std::uint32_t line = 0; line < 70; line++)  // more than are written at a time
+    for (std::uint32_t line = 0; line < 70; line++)  // more lines than the decoder writes at a time
         requests.push_back({m.model.space.prior(4, line, 0), line, line % 3, m.model.start_position(8)});
     UniVaeDecoder decoder(m.model, {});
     for (int samples : {0, 1}) {
@@ -288,7 +292,7 @@ TEST_CASE("univae: a wrong start position is seen (the comparison above can fail
 }
 
 TEST_CASE("univae: what the decoder learns of the sentence passes through z alone") {
-    // Another sentence in the encoder half, the same z forced: the decoder rows keep their bits.
+    // Encodes other sentences, but decodes with the same z. The decoder rows must keep their bits.
     for (const LatentOptions& latent : kinds) {
         Model m(small(latent, false, true), DType::f32);
         auto text = sentences(4, 11, 50, 5), other = text;
@@ -330,7 +334,7 @@ TEST_CASE("univae, conditional: joint == split, == in double; cached == split, =
                 o.backbone.attention = attention.name;
                 for (const char* key : {"window", "stride", "reach"}) o.backbone.attention_options[key] = 3;
                 for (const char* key : {"rounds", "buckets", "chunk"}) o.backbone.attention_options[key] = 2;
-                if (pre_norm) o.latent_at = {1, 3};  // above the lower one is a layer without a latent
+                if (pre_norm) o.latent_at = {1, 3};  // there is a layer without a latent above the lower one
                 const auto text = pairs(5, 11, 3);
                 for (DType type : {DType::f64, DType::f32}) {
                     Model m(o, type);
@@ -424,7 +428,7 @@ TEST_CASE("univae, prior of the source: no bit of it depends on the target; the 
         const auto encoded = [&](const std::vector<Sentence>& of) {
             return m.model.encode(m.tape, halves_batch(m.model, pointers_to(of)), nullptr);
         };
-        // Returns the priors of these sources, if the latents are those of `given`.
+        // Returns the priors for these sources, given the latents `given`.
         const auto priors = [&](const std::vector<Sentence>& of, const std::vector<LatentSample>& given) {
             std::vector<Tensor*> all;
             m.model.draw(m.tape, sources_batch(m.model, pointers_to(of)), nullptr, [&](int l, const LatentSample& s) {
@@ -439,7 +443,7 @@ TEST_CASE("univae, prior of the source: no bit of it depends on the target; the 
         const auto again = priors(other_targets, own), others = priors(other_sources, own);
         REQUIRE(again.size() == own.size());
         for (std::size_t l = 0; l < own.size(); l++) {
-            CHECK(same_bits(own[l].prior->view(), again[l]->view()));  // what is trained is what is drawn from
+            CHECK(same_bits(own[l].prior->view(), again[l]->view()));  // the prior in training is the prior of sampling
             const std::int64_t n = own[l].prior->columns();
             for (std::int64_t b = 0; b < 4; b++) {
                 bool same = true;
@@ -475,7 +479,7 @@ TEST_CASE("univae, prior of the source: its KL is the integral of q log(q/p), an
                     const double q = (z - mean) / deviation, p = (z - prior_mean) / prior_deviation;
                     return (p * p - q * q) / 2 + std::log(prior_deviation / deviation);
                 };
-                constexpr double step = 0.01;  // of z, in deviations of q
+                constexpr double step = 0.01;  // step of the integral over z, in standard deviations of q
                 for (double e = -12; e <= 12; e += step)
                     kl +=
                         std::exp(-e * e / 2) / std::sqrt(2 * std::acos(-1.0)) * step * log_ratio(mean + deviation * e);
@@ -504,7 +508,7 @@ TEST_CASE("univae, prior of the source: a draw is mean + deviation * e, given th
             for (std::int64_t i = 0, Z = s.z->columns(); i < Z; i++)
                 own[b].push_back(number_at(s.z->view(), std::int64_t(b) * Z + i));
     }
-    // The numbers [from, to) of latents of 4 and 6 numbers, which are drawn in single precision.
+    // The numbers [from, to) of latents with 4 and 6 numbers. redraw() computes in single precision.
     for (const auto& [from, to] : {std::pair(0, 4), std::pair(4, 10), std::pair(5, 7)}) {
         std::vector<Numbers> drawn = own;
         redraw(m.model, pointers_to(text), normals, from, to, drawn);
@@ -520,7 +524,7 @@ TEST_CASE("univae, prior of the source: a draw is mean + deviation * e, given th
                 CHECK(std::abs(drawn[std::size_t(b)][std::size_t(i)] - expected) <= 1e-12);
             }
     }
-    // A layer above a drawn one depends on what was drawn.
+    // A layer above a redrawn layer depends on the redrawn numbers.
     std::vector<Numbers> all = own, upper = own;
     redraw(m.model, pointers_to(text), normals, 0, 10, all);
     redraw(m.model, pointers_to(text), normals, 4, 10, upper);
@@ -549,7 +553,8 @@ TEST_CASE("univae, conditional: what does not fit is refused") {
                          Error);
 }
 
-// Two layers, the upper one with a latent: [CLS] has read for one layer, a row of the decoder half hears two.
+// There are two layers, and the upper one has a latent. In the encoder half, [CLS] has read for one layer when the
+// latent is computed. In the decoder half, information travels through two layers.
 TEST_CASE("univae: under a mask in words a half hears what the words let through, and nothing else") {
     for (const auto& [words, heard_by_cls, back] :
          {std::tuple("", 99, 99),

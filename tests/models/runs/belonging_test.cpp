@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Files that are good each by itself and do not belong together: of every family, every file of a run in the place of
-// another run's, another step's or another seed's is refused by name. Runs without ties, as older versions wrote them,
-// load as before.
+// Tests files that are good one by one, but do not belong together. For every family, if a file of a run is replaced by
+// the same file of another run, another step or another seed, the run is refused, and the message names the file. Runs
+// without ties, as older versions wrote them, load as before.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Trains two steps, each with a checkpoint.
+// Trains two steps, and saves a checkpoint after each.
 void train(const Family& kind, std::uint64_t seed, const std::string& path,
            std::optional<WordPiece::Options> tokenizer = {}) {
     const std::unique_ptr<RunSettings> settings = tiny(kind);
@@ -38,7 +38,8 @@ void train(const Family& kind, std::uint64_t seed, const std::string& path,
     trainer.run(never);
 }
 
-// The refusal of what loads a run, averages its checkpoints and resumes it; "" if all of them succeed.
+// Loads the run, averages its checkpoints and resumes it. Returns the message of the first refusal, or "" if everything
+// succeeds.
 std::string refusal(const Family& kind, const std::string& path) {
     return message_of<BadInput>([&] {
         const auto run = kind.load(path, true, Device::cpu);
@@ -58,7 +59,7 @@ void replace_text(const std::string& path, const std::string& from, const std::s
     write_file(path, bytes.replace(bytes.find(from), from.size(), to));
 }
 
-// The run as an older version would have written it.
+// Changes the run to what an older version would have written.
 void untie(const std::string& run) {
     nlohmann::json record = read_json(run + "/run.json");
     for (const char* key : {"salt", "vocabulary_hash"}) record.erase(key);
@@ -74,7 +75,7 @@ void untie(const std::string& run) {
     }
 }
 
-// Another number in every place of a tensor.
+// Replaces the numbers of a tensor in a file.
 void fill(const std::string& path, const std::string& tensor, Element element, const void* numbers) {
     const TensorFile file(path);
     std::vector<StoredTensor> all = file.tensors();
@@ -87,7 +88,7 @@ void fill(const std::string& path, const std::string& tensor, Element element, c
 
 TEST_CASE("belonging: of every family, a file of another run, step or seed is refused by name") {
     struct Case {
-        const char *from, *to, *said;  // from: in the other run, where it begins with "/"
+        const char *from, *to, *said;  // from: a path in the other run if it begins with "/", otherwise in the same run
     };
     const Case cases[] = {
         {"/step-000002/state.safetensors", "step-000002/state.safetensors",
@@ -140,14 +141,14 @@ TEST_CASE(
         for (const auto& [key, value] : {std::pair{"width", 65536}, {"inner", 262144}, {"layers", 1024}})
             config[kind.name][key] = value;
         write_file(step + "/config.json", config.dump());
-        // terabytes that no file bears out
+        // Such tensors would have terabytes, which the file does not contain.
         CHECK_SAYS(refusal(kind, run), "65536) is expected. Was it made with other settings?");
     }
 }
 
 TEST_CASE("belonging: the vocabulary's hash covers tokenizer.json; older runs hashed vocab.txt alone") {
     for (const Family& kind : families()) {
-        if (kind.reads == TextKind::none) continue;  // its task brings its words
+        if (kind.reads == TextKind::none) continue;  // the vocabulary comes from the task
         CAPTURE(std::string(kind.name));
         const TemporaryFolder folder;
         const std::string run = folder.file("run"), json = run + "/tokenizer.json";
@@ -165,7 +166,8 @@ TEST_CASE("belonging: the vocabulary's hash covers tokenizer.json; older runs ha
         nlohmann::json old = nlohmann::json::parse(record);
         old["vocabulary_hash"] = hash_text(read_file(run + "/vocab.txt"));
         write_file(run + "/run.json", old.dump());
-        CHECK_SAYS(refusal(kind, run), "tokenizer.json has changed since the run was started");  // it was not there
+        // The hash of an older run does not cover tokenizer.json, so this file seems to be new.
+        CHECK_SAYS(refusal(kind, run), "tokenizer.json has changed since the run was started");
         old.erase("salt");
         write_file(run + "/run.json", old.dump());
         CHECK(refusal(kind, run) == "");
@@ -183,7 +185,7 @@ TEST_CASE("belonging: weights that are not finite are refused wherever a file be
         const std::string run = folder.file("run"), first = run + "/step-000001/model.safetensors",
                           bias = kind.options == Family::of_vectors ? "flow.0.st.bias" : "head.bias";
         train(kind, 1, run);
-        fill(first, bias, Element::f32, nan.data());  // the mean of both reads it
+        fill(first, bias, Element::f32, nan.data());  // only the mean of both checkpoints reads this file
         CHECK_SAYS(refusal(kind, run), "step-000001/model.safetensors: tensor " + bias);
         CHECK_SAYS(refusal(kind, run), "weights are finite");
         const auto model = kind.load(run + "/step-000002", true, Device::cpu);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs that answer questions: resume is exact for every task, questions go to the right rows, and tasks are learned.
+// Tests runs that answer questions: a resumed run is exact for every task, questions belong to the right rows, and the
+// tasks are learned.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -93,14 +94,14 @@ TEST_CASE("classify run: a file that is edited is noticed, where it is trained o
     TextOrigin origin;
     load_run<ClassifyRun>(folder.file("run"))->complete(origin);
     CHECK(origin.file == files.path);
-    CHECK(read_again(origin).origin.hash == origin.hash);  // and it is not read as a text
+    CHECK(read_again(origin).origin.hash == origin.hash);  // the folder is not read as a text
     folder.write("run/run.json", nlohmann::json{{"data", json_of(origin)}}.dump());
     CHECK(load_run<ClassifyRun>(folder.file("run"))->measures(4)[0].key == "loss");
-    files.write("a/1", "a text 1b");  // as many bytes
+    files.write("a/1", "a text 1b");  // another content with the same number of bytes
     const auto run = load_run<ClassifyRun>(folder.file("run"));
     CHECK_THROWS_WITH_AS(run->measures(4), doctest::Contains("have changed since the run was started"), BadInput);
     CHECK_THROWS_WITH_AS(run->task({}), doctest::Contains("have changed since the run was started"), BadInput);
-    folder.write("run/run.json", "{}");  // of a version that kept no hash of contents
+    folder.write("run/run.json", "{}");  // an older version, which stored no hash of the contents
     CHECK(load_run<ClassifyRun>(folder.file("run"))->measures(4)[0].key == "loss");
 }
 
@@ -124,7 +125,7 @@ TEST_CASE("classify run: batches hold the examples' rows and questions, and fill
     const ClassifySettings s = tiny_classify("recall");
     const ClassifyRun run(s, learn_vocabulary(s, {}));
     const std::vector<Solved> some = run.examples(5, UINT64_MAX, false);
-    REQUIRE(some.size() == 7);  // of 17 rows, in 120
+    REQUIRE(some.size() == 7);  // each has 17 rows, and 7 fit into 120
     CHECK(some[1].tokens == run.source->example(6, false).tokens);
     CHECK(run.examples(0, 3, true).size() == 3);
     const Batch b = run.batch(some, 5, 64);
@@ -134,7 +135,7 @@ TEST_CASE("classify run: batches hold the examples' rows and questions, and fill
     CHECK(b.labels.tokens[3] == some[1].answers[0]);
     CHECK(b.rows.document[17] == 6);
     CHECK(b.rows.positions[18] == 1);
-    CHECK(b.scored_graph.queries.empty());  // asked anywhere
+    CHECK(b.scored_graph.queries.empty());  // questions may be in any row
     const ClassifySettings l = tiny_classify("listops_mini");
     const ClassifyRun lists(l, learn_vocabulary(l, {}));
     CHECK(!lists.batch(lists.examples(0, 9, false), 0, 64).scored_graph.queries.empty());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Classification that starts with a stack trained on something else: with runs of every family and with a BERT.
+// Tests classification runs that start with a stack that was trained on something else: with runs of every family, and
+// with a BERT.
 #include <doctest/doctest.h>
 
 #include "models/runs/classify_run.h"
@@ -22,7 +23,7 @@ struct Texts : TemporaryFolder {
     }
 };
 
-// Trains two steps; `words` are the settings.
+// Trains two steps. `words` are the settings.
 void train(const std::vector<std::string>& words, const std::string& data, const std::string& initial,
            const std::string& out, const std::string& vocabulary = "") {
     NewTraining wanted;
@@ -91,7 +92,7 @@ TEST_CASE("classify start: every family of one stack gives its layers and its wo
         const std::string read = run->decode({example.tokens.begin() + 1, example.tokens.end() - 1});
         CHECK(read.find(" the " + std::string(example.answers[0] == V ? "a" : "b")) != read.npos);
 
-        // As bytes, only the special tokens are known. The tasks' own words too.
+        // If the task reads bytes, only the special tokens are known. All other tokens belong to the task and are new.
         begun(path, {}, said, [&](ClassifySettings& s) { s.task.task = texts.path; });
         CHECK_SAYS(said, "all 3 layers, embedding; new: head");
         CHECK_SAYS(said, text("; 5 of ", V, " tokens; 258 tokens that it does not know"));

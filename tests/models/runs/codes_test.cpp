@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Codes of discrete latents as text: printed, read again, and refused by every other kind of latent.
+// Tests codes of discrete latents as text: they are printed, read again, and refused for every other kind of latent.
 #include <doctest/doctest.h>
 
 #include <sstream>
@@ -18,7 +18,7 @@ std::vector<std::string> lines_of(const std::string& all) {
     return lines;
 }
 
-// The number of parts of each layer of a code.
+// Returns the number of parts of a code in each layer.
 std::vector<int> parts_of_code(const std::string& line) {
     std::vector<int> parts = {0};
     std::istringstream in(line);
@@ -81,7 +81,7 @@ TEST_CASE("codes: every kind of latent prints them and takes them, or refuses by
         REQUIRE(codes.size() == coded.lines.size());
         CHECK(codes[3].empty());
         CHECK(codes[0] != codes[1]);
-        CHECK(std::count(codes[0].begin(), codes[0].end(), '|') == 1);  // two latent layers
+        CHECK(std::count(codes[0].begin(), codes[0].end(), '|') == 1);  // there are two latent layers
         Writing again;
         again.reconstruct = true;
         CHECK(coded.written(Coded::reading(), codes) == coded.written(again, coded.lines));

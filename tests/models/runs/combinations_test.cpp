@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Combinations of settings, through the calls of ./train, ./generate and ./evaluate: a combination trains, resumes to
-// the bits of a run without a stop, writes what that run writes, and is measured; or it is refused in one line before a
-// run folder is made. The tables of families, objectives, kinds and settings are the list.
-//
-// COMBINATIONS=300 draws so many random combinations in place of a handful, tries every kind of attention with every
-// mask, too, and prints what became of them. COMBINATION=17 draws number 17 alone.
+// Tests combinations of settings with the calls of ./train, ./generate and ./evaluate. A combination either works or is
+// refused. If it works, it trains; a resumed run has the same bits as a run without a stop, and writes the same text;
+// and it can be measured. If it is refused, there is one line of error, and no run folder. The settings come from the
+// tables of families, objectives, kinds and settings. >
+// COMBINATIONS=300 draws 300 random combinations instead of a few, also tries every kind of attention with every mask,
+// and prints the results. COMBINATION=17 draws only combination number 17.
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -23,7 +23,7 @@ using namespace masquerade;
 
 namespace {
 
-// The path of a text: pairs, or their sources alone.
+// Returns the path of a text of pairs or, if `pairs` is false, of their sources.
 std::string text_file(bool pairs) {
     static const TemporaryFolder folder;
     static const bool written = [] {
@@ -40,7 +40,7 @@ std::string text_file(bool pairs) {
 }
 
 struct Outcome {
-    std::string refused, writes_not, measured_not;  // the messages; empty: done
+    std::string refused, writes_not, measured_not;  // the messages; "" if it succeeded
 };
 
 void train_to(Training& training, std::int64_t steps) {
@@ -50,7 +50,7 @@ void train_to(Training& training, std::int64_t steps) {
     training.trainer().run(never);
 }
 
-// The output of ./generate for two lines, or two samples; what a run that cannot write says, in `refusal`.
+// Returns the output of ./generate for two lines, or two samples. If the run cannot write, `refusal` gets the message.
 std::string written_by(Run& run, const Family& kind, std::string& refusal) {
     Writing how;
     how.run = kind.name;
@@ -67,7 +67,7 @@ std::string written_by(Run& run, const Family& kind, std::string& refusal) {
     }
 }
 
-// Tries the combination: checks what the head of this file says.
+// Trains, resumes, writes and measures the combination, and makes the checks that the head of this file describes.
 Outcome attempt(const Strings& words, std::int64_t steps, bool measures) {
     const TemporaryFolder folder;
     const Family& kind = kind_of(words);
@@ -124,7 +124,7 @@ Outcome attempt(const Strings& words, std::int64_t steps, bool measures) {
     return found;
 }
 
-// The settings that make a run of a family tiny, as words.
+// Returns words for the settings that make a run of this family tiny.
 Strings tiny_words(const Family& kind) {
     Strings words = {kind.name};
     const auto settings = kind.settings();
@@ -152,7 +152,7 @@ const Strings masks = {"A full; B causal",
                        "A none; B causal sees A",
                        "A causal window=2 stride=3 globals=1; B causal sees A | layers 0:1: A full; B causal"};
 
-// Values of a setting that keep a run small.
+// Returns values of a setting that keep a run small.
 Strings small_values(const std::string& key, const std::string& family) {
     static const std::map<std::string, Strings> table = {
         {"layers", {"1", "2", "3"}},
@@ -186,7 +186,7 @@ Strings small_values(const std::string& key, const std::string& family) {
                : Strings{"true", "false", "0", "1", "2", "3", "5", "8", "0.25", "0.9", special_value(family, key)};
 }
 
-// Draws words for a family: a kind of attention, an objective, sometimes a mask, and up to seven other settings.
+// Draws words: a family, a kind of attention, an objective, sometimes a mask, and up to seven other settings.
 Strings random_words(std::uint32_t number) {
     Sequence random(1, "combinations", number);
     const auto one_of = [&](const auto& all) { return all[random.below(std::uint32_t(all.size()))]; };
@@ -230,7 +230,7 @@ Strings random_words(std::uint32_t number) {
     return words;
 }
 
-// How many random combinations COMBINATIONS asks for; 0: the variable is not set.
+// Returns the number of random combinations in COMBINATIONS; 0 if the variable is not set.
 int asked() {
     const char* count = std::getenv("COMBINATIONS");
     return count ? std::atoi(count) : 0;
@@ -243,7 +243,7 @@ std::string in_one_line(const Strings& words) {
     return line;
 }
 
-// Tries combinations, and counts what became of them.
+// Tries combinations, and counts the results.
 class Tried {
   public:
     void operator()(const std::string& name, const Strings& words, std::int64_t steps, bool measures) {

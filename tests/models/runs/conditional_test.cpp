@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A run of a conditional UniVAE: trained on pairs, it writes several targets of one source, which depend on the line and
-// not on its neighbours, reads pairs where latents are encoded, measures its targets, and refuses what has no source.
+// Tests a run of a conditional UniVAE, which is trained on pairs. It writes several targets for each source, which
+// depend on the line but not on its neighbours. It reads pairs if latents are encoded. It measures its targets, and
+// refuses options that write without a source.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -49,7 +50,7 @@ struct Trained {
         how.run = "RUN";
         return run->writer(how).write(lines, first);
     }
-    // The values of all measures, by their keys.
+    // Returns the values of all measures, by their keys.
     std::map<std::string, double> measured() const {
         Measuring how;
         how.run = folder.file("run"), how.limit = 6, how.importance = 2, how.samples = 7;
@@ -90,7 +91,7 @@ TEST_CASE(
     const Strings codes =
         parts_of(t.written(pairs, {"where is it ?\tred bus", "where is it ?\tthe old window", ""}), '\n');
     REQUIRE(codes.size() == 3);
-    CHECK(codes[0] != codes[1]);  // the latents are those of the pair
+    CHECK(codes[0] != codes[1]);  // the latents depend on the whole pair
     CHECK(codes[2].empty());
 
     for (const auto& [option, set] : std::initializer_list<std::pair<const char*, void (*)(Writing&)>>{
@@ -128,7 +129,7 @@ TEST_CASE("conditional run with a prior of the source: targets are drawn from it
         CHECK((targets[0] != targets[1] || targets[1] != targets[2]));
         CHECK(t.written({}, {lines[std::size_t(i)]}, std::uint32_t(5 + i)) == targets[0] + "\n");
     }
-    // The same noise, but another source: other latents.
+    // The same noise with another source gives other latents.
     const auto latents = [&](std::uint64_t seed, const std::string& line) {
         return t.run->target_requests(t.run->sentences({line}), 1, seed, 7).at(0).latent;
     };
@@ -138,7 +139,7 @@ TEST_CASE("conditional run with a prior of the source: targets are drawn from it
     CHECK(own != latents(2, lines[0]));
     CHECK(own != t.run->model.space.prior(1, 7, 0));
 
-    three.sampling.latent_temperature = 0;  // all draws are the mean
+    three.sampling.latent_temperature = 0;  // at temperature 0, every draw is the mean
     const Strings means = parts_of(parts_of(t.written(three, lines, 5), '\n').at(0), '\t');
     CHECK((means[0] == means[1] && means[1] == means[2]));
     Writing pairs;

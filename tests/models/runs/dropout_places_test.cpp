@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Every place that drops: of every family, objective, kind of attention and kind of latents, seen through the records
-// of its tape, so that a new place is tested by being there.
-//   counts        each place drops the share that the settings say, in pre-LN layers as in post-LN ones
-//   independence  no two rows of a place, no two places, steps or seeds drop the same channels; no two heads, rows or
-//                 places the same keys
-//   invariance    the losses of a sentence are the same bits beside any other sentences
+// Tests every place at which numbers are dropped, for every family, objective, kind of attention and kind of latent.
+// The test finds the places in the records of the tape, so a new place is tested without a change here.
+//   counts        each place drops the fraction that the settings say, in pre-LN layers and in post-LN layers
+//   independence  no two rows of a place drop the same channels, and neither do two places, steps or seeds; no two
+//                 heads, rows or places drop the same keys
+//   invariance    the losses of a sentence have the same bits, whatever other sentences are in the batch
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -26,24 +26,25 @@ namespace {
 constexpr int width = 64, heads = 2, head_size = width / heads;
 constexpr double hidden_rate = 0.5, key_rate = 0.25;
 
-// The channels that a place drops: bit c of a row's mask is set if channel c is dropped. The rows that fill up a batch
-// have one name and stand last: they drop alike, and all but one are left out.
+// The channels that are dropped at a place: in the mask of a row, bit c is 1 if channel c is dropped. The inert rows at
+// the end of a batch all have the same name, so they drop the same channels. Only the first of them is kept here.
 struct Place {
     std::string name;
-    std::vector<std::uint64_t> masks;  // of each row
-    std::size_t rows;                  // with those that are left out
+    std::vector<std::uint64_t> masks;  // for each row
+    std::size_t rows;                  // including inert rows that are left out of `masks`
 };
 
-// The output of an attention whose values are all told apart: a number for each row and column, 0 if nothing is left.
+// The output of an attention in which all values differ: for each row and column, a number, which is 0 if the key of
+// this column is dropped.
 struct Seen {
     std::string name;
     std::int64_t rows = 0;
     std::vector<float> left;
 };
 
-// Sees the records of a forward. In attention it sets the queries to 0 and the value of key i to the unit vector i of
-// the head, so that a row shows which of its keys are dropped. `losses`: of the questions or documents that weigh
-// something.
+// Observes the records of a forward. In attention, sets the queries to 0 and the value of key i to unit vector i of the
+// head, so that the output of a row shows which of its keys are dropped. `losses` has the losses of the questions or
+// documents with a weight above 0.
 struct XRay : Observer {
     bool into_attention = true;
     std::vector<Place> places;
@@ -60,10 +61,11 @@ struct XRay : Observer {
         const bool buckets = r.op == std::string("lsh_attention");
         std::memset(r.in[0]->value, 0, r.in[0]->bytes());
         const std::size_t begin = buckets ? 2 : 1, end = buckets ? 3 : r.in.size();
-        const std::int64_t part = head_size / std::int64_t(end - begin);  // of the head, for each source
+        // Number of columns of the head for each source.
+        const std::int64_t part = head_size / std::int64_t(end - begin);
         for (std::size_t s = begin; s < end; s++) {
             const Tensor& kv = *r.in[s];
-            // of keys and values, or of values alone
+            // The tensor has keys and values, or only values.
             const std::int64_t columns = kv.columns(), first = columns - width;
             const auto place = [&](std::int64_t row) { return std::int64_t(s - begin) * part + row % part; };
             float* numbers = static_cast<float*>(kv.value);
@@ -96,7 +98,7 @@ struct XRay : Observer {
     }
 
   private:
-    // y is dropout(x), or what was before plus that.
+    // Notes the dropped channels. y is dropout(x) or, if `before` is not null, before + dropout(x).
     void note(const std::string& name, const Tensor* x, const Tensor* before, const Tensor* y) {
         Place place{name, {}, std::size_t(x->rows())};
         const std::int64_t C = x->columns();
@@ -136,7 +138,7 @@ std::unique_ptr<RunSettings> settings_of(const Family& kind,
     return settings;
 }
 
-// Eight sentences; those of odd numbers are `others`.
+// Returns eight sentences. The sentences with odd numbers are `others`.
 TrainingText eight(const Family& kind, const RunSettings& settings, const std::string& others) {
     const std::vector<std::string> questions = grammar_questions(3, 12);
     TrainingText t;
@@ -144,7 +146,8 @@ TrainingText eight(const Family& kind, const RunSettings& settings, const std::s
     if (settings.wants(kind.reads) == TextKind::none) return {};
     if (settings.wants(kind.reads) == TextKind::sentences) return t;
     t.train_targets = t.train;
-    std::rotate(t.train_targets.begin(), t.train_targets.begin() + 2, t.train_targets.end());  // even ones stay such
+    // Moves by two, so that even sentences keep even targets.
+    std::rotate(t.train_targets.begin(), t.train_targets.begin() + 2, t.train_targets.end());
     return t;
 }
 
@@ -154,7 +157,8 @@ Vocabulary vocabulary_for(const RunSettings& settings) {
     return learned;
 }
 
-// The forwards of the first steps of training, with the random numbers of `seed`, all with the weights of a fresh run.
+// Runs the forwards of the first training steps, with the random numbers of `seed`. Every forward uses the weights of a
+// fresh run.
 XRay forwards(const Family& kind, const RunSettings& settings, const TrainingText& text, bool into_attention,
               int steps = 1, std::uint64_t seed = 1) {
     const auto run = kind.fresh(settings, vocabulary_for(settings), DType::f32, Device::cpu);
@@ -172,15 +176,15 @@ XRay forwards(const Family& kind, const RunSettings& settings, const TrainingTex
     return ray;
 }
 
-// |share - expected| in standard deviations of so many draws.
+// Returns the difference of the found and the expected fraction, in standard deviations for `count` draws.
 double off(double found, double expected, double count) {
     return std::fabs(found / count - expected) / std::sqrt(expected * (1 - expected) / count);
 }
 constexpr double most_off = 6;
 
-// `twins`: number of rows of a place that may drop as another row of this place does. The query row of a permutation
-// language model has the name of its token's content row, the document and the position of both; in pmlm, a hidden token
-// has three rows.
+// `twins`: the number of other rows of a place with which a row may share its dropped channels. In a permutation
+// language model, the query row and the content row of a token have the same document and position, and so the same
+// random numbers. In pmlm, a hidden token has three such rows.
 void check_hidden(const std::vector<XRay>& passes, int twins) {
     struct Row {
         const Place* place;
@@ -212,7 +216,7 @@ void check_hidden(const std::vector<XRay>& passes, int twins) {
         }
 }
 
-// `whole`: the same pass with nothing dropped, which shows the keys that each row sees.
+// `whole`: the same pass without dropout, which shows the keys that each row sees.
 void check_keys(const XRay& pass, const XRay& whole) {
     REQUIRE(pass.attentions.size() == whole.attentions.size());
     const auto dropped = [](const Seen& a, std::size_t i) { return a.left[i] == 0; };
@@ -226,7 +230,7 @@ void check_keys(const XRay& pass, const XRay& whole) {
                 place.name.substr(0, place.name.find('.')) == a.name.substr(0, a.name.find('.')))
                 rows = std::int64_t(place.masks.size());
         double count = 0, gone = 0, both = 0, heads_agree = 0, next = 0, rows_agree = 0, others = 0, others_agree = 0;
-        // Several keys may stand in one column; those that stand alone are counted.
+        // Several keys may share a column. Only columns with a single key are counted.
         const auto alone = [&w](std::int64_t row, int c) {
             const float* const first = &w.left[std::size_t(row * width)];
             const float share = *std::min_element(first, first + width,
@@ -254,7 +258,7 @@ void check_keys(const XRay& pass, const XRay& whole) {
     }
 }
 
-// Number of different losses that both have, equal to the bit.
+// Returns the number of different losses that occur in both, with the same bits.
 std::size_t common(const std::multiset<float>& a, const std::multiset<float>& b) {
     std::vector<float> both;
     std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
@@ -280,7 +284,7 @@ void check(const Family& kind, std::vector<std::pair<std::string, std::string>> 
         try {
             passes.push_back(forwards(kind, *hidden, text, false, 2));
         } catch (const BadUsage& refusal) {
-            // it cannot honour the family's masks
+            // This kind of attention cannot honour the masks of the family.
             CHECK(std::string(refusal.what()).find("attention ") != std::string::npos);
             return;
         }
@@ -291,7 +295,7 @@ void check(const Family& kind, std::vector<std::pair<std::string, std::string>> 
         check_hidden(passes, int(trains("plm") + 2 * trains("pmlm")));
         if (pre_norm[0] == 'f')
             check_keys(forwards(kind, *both, text, true, 2), forwards(kind, *hidden, text, true, 2));
-        // by layer: names of records differ, where a norm is part of them
+        // Counts by layer, because records have other names if they include a norm.
         for (const Place& place : passes[0].places) {
             const std::size_t layer = place.name.find("layer.");
             const std::string scope =
@@ -327,11 +331,13 @@ TEST_CASE("dropout: every place of every family drops its share, by names of its
                                                                       {"chunk", "4"},
                                                                       {"slots", "3"}};
             if (!attention.rotates) given.emplace_back("rotary", "false");
-            if (std::string(attention.name) == "by_head")  // each op has two of four heads, in `width` columns
+            // Each op computes two of the four heads, so that it has `width` columns.
+            if (std::string(attention.name) == "by_head")
                 given.insert(given.end(), {{"width", text(2 * width)}, {"heads", text(2 * heads)}});
             if (std::string(kind.name) == "unilm") given.emplace_back("objective", "mlm");
             check(kind, given);
-            given.emplace_back("objective", "insertion-one-stack");  // documents of several groups of slots
+            // In this objective, documents have several groups of slots.
+            given.emplace_back("objective", "insertion-one-stack");
             if (attention.companion && std::string(kind.name) == "insertion") check(kind, given);
         }
         if (!keys.has("latent")) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of families: what each row makes, and the names that lead to it.
+// Tests the table of families: what each row makes, and the names that select it.
 #include <doctest/doctest.h>
 
 #include "tests/models/runs/tiny_family.h"
@@ -16,7 +16,7 @@ TEST_CASE("families: a name or an objective leads to the family, and an objectiv
         for (const std::string& objective : kind.objectives) {
             CAPTURE(objective);
             const Family& found = kind_of({objective, "layers=2"});
-            if (&found != &kind) continue;  // a name of an earlier row comes first
+            if (&found != &kind) continue;  // an earlier row has the same name
             const auto settings = kind.settings();
             Config keys;
             settings->declare(keys);
@@ -68,7 +68,7 @@ TEST_CASE("families: a vocabulary of special tokens, and segment ids without a r
                    "the vocabulary holds 5 special tokens and nothing else");
         Config keys;
         settings->declare(keys);
-        if (!keys.has("types") || keys.value("types") == "1") continue;  // classify has rows of one segment id
+        if (!keys.has("types") || keys.value("types") == "1") continue;  // classify has only one segment id
         keys.set("types=1");
         CHECK_SAYS(message_of<BadUsage>([&] { fresh(learn_vocabulary(*settings, text_for(kind))); }), "types=1");
     }
@@ -88,7 +88,8 @@ TEST_CASE("families: what is lost of a text is said before training, by the sett
         Config keys;
         settings->declare(keys);
         TrainingText t = text_for(kind);
-        if (t.train.empty()) continue;  // makes its examples itself: tests/terminal.sh has files that are cut
+        // The task makes its examples itself; tests/terminal.sh tests files that are cut.
+        if (t.train.empty()) continue;
         std::vector<std::string> words(t.train);
         words.insert(words.end(), t.train_targets.begin(), t.train_targets.end());
         for (int i = 0; i < 3; i++) {

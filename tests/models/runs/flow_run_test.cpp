@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A flow as a model: what it learns of a toy and of a file, its measures, and its samples.
+// Tests a flow as a model: what it learns from a toy distribution and from a file, its measures, and its samples.
 #include "models/runs/flow_run.h"
 
 #include <doctest/doctest.h>
@@ -68,7 +68,7 @@ TEST_CASE("flow run: it learns a toy better than a normal distribution, and its 
     CHECK(found.at("bits") < found.at("baseline.normal") - 0.1);
     CHECK(found.at("bits") == doctest::Approx(found.at("loss") / 2 / std::log(2)));
     const auto run = load_run<FlowRun>(path);
-    double sum = 0, square = 0;  // of the density, and of |x|^2 under it
+    double sum = 0, square = 0;  // integrals of the density, and of |x|^2 times the density
     const auto log_p = [&](const Numbers& x) {
         double log_det = 0;
         const Numbers u = run->model.steps.forward(x, log_det);
@@ -137,7 +137,7 @@ TEST_CASE("flow run: the rows of a file; samples as text and as a file; a change
     write(190);
     CHECK_SAYS(message_of<BadInput>([&] { load_run<FlowRun>(path)->measures(10); }),
                "has changed since the run was started");
-    CHECK(load_run<FlowRun>(path)->draw(4, 0).size() == 3);  // samples need no file
+    CHECK(load_run<FlowRun>(path)->draw(4, 0).size() == 3);  // drawing samples needs no data file
     rows[4] = NAN;
     write(190);
     CHECK_SAYS(message_of<BadInput>([&] { open_points(file, 1); }),

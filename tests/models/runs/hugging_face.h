@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For the tests of Hugging Face's folders: those of tests/golden/hugging_face, changed copies of them, and a
-// model that was loaded from one.
+// Helpers for the tests of Hugging Face folders: the folders in tests/golden/hugging_face, changed copies of them, and
+// models that are loaded from them.
 #pragma once
 #include <cstring>
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace masquerade {
 
 inline std::string golden_folder(const std::string& name) { return "tests/golden/hugging_face/" + name; }
 
-// A copy of a golden folder whose files may be changed.
+// A copy of a golden folder, whose files a test may change.
 struct ChangedFolder : TemporaryFolder {
     explicit ChangedFolder(const std::string& golden) {
         for (const auto& entry : std::filesystem::directory_iterator(golden_folder(golden)))
@@ -28,7 +28,7 @@ struct ChangedFolder : TemporaryFolder {
         change(config);
         write("config.json", config.dump());
     }
-    // Puts, replaces or, where it has no shape, removes a tensor of f32 numbers.
+    // Adds or replaces a tensor of f32 numbers. If the shape is empty, removes the tensor.
     void tensor(const std::string& name, const Shape& shape, float value = 0) const {
         const TensorFile old(file("model.safetensors"));
         std::vector<StoredTensor> tensors;
@@ -45,7 +45,7 @@ struct LoadedModel {
     Backbone backbone;
     HuggingFaceWeights weights;
 
-    // `change` what the folder's config asks for before the model is made.
+    // `change` is called on the options that the folder's config gives, before the model is made.
     explicit LoadedModel(
         const std::string& folder, DType type = DType::f32, const TokenChoice& choice = {},
         const std::function<void(BackboneOptions&)>& change = [](BackboneOptions&) {})

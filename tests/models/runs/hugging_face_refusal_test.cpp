@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Folders of Hugging Face's that cannot be read, stacks that cannot be written: what each message says.
+// Tests Hugging Face folders that cannot be read, and stacks that cannot be written as such folders: what each message
+// says.
 #include "doctest/doctest.h"
 #include "tests/models/runs/hugging_face.h"
 #include "tests/train/files.h"
@@ -13,7 +14,7 @@ std::string refused(
     return message_of<BadInput>([&] { LoadedModel(folder, DType::f32, {}, change); });
 }
 
-// The message by which a folder with a changed config is refused.
+// Returns the message with which a folder with a changed config is refused.
 std::string config_refused(const char* golden, const std::function<void(nlohmann::json&)>& change) {
     const ChangedFolder folder(golden);
     folder.config(change);
@@ -77,7 +78,7 @@ TEST_CASE("hugging face: configs of other models") {
                "max_position_embeddings is 1073741824, expected a whole number from 1 to 1048576");
     CHECK_SAYS(config_refused("bert_unilm", [](json& c) { c["hidden_act"] = std::string(1000000, 'a'); }),
                "aaa...\", expected gelu or");
-    // of no consequence to an encoder
+    // These keys have no meaning for an encoder.
     CHECK(config_refused("bert_unilm", [](json& c) { c["is_decoder"] = c["add_cross_attention"] = true; }) == "");
 }
 
@@ -120,7 +121,7 @@ TEST_CASE("hugging face: configs of a NomicBERT that is computed otherwise") {
     for (const char* key : {"n_layer", "n_positions", "layer_norm_epsilon", "resid_pdrop", "rotary_emb_base"})
         CHECK_SAYS(said("nomic_2048", key, nullptr), text(key, " is missing or null, expected a "));
     CHECK_SAYS(said("nomic_2048", "n_head", 3), "n_head is 3, expected a divisor of hidden_size, 16");
-    // of no consequence here
+    // This key has no meaning for a BERT.
     CHECK(said("bert_unilm", "prenorm", true) == "");
 }
 
@@ -171,7 +172,7 @@ TEST_CASE("hugging face: tensors that are missing, misshapen, or not tied") {
     folder.tensor("cls.predictions.decoder.bias", {48}, 1);
     CHECK_SAYS(refused(folder.path),
                "cls.predictions.decoder.bias (48) is not cls.predictions.bias (48) once more; only");
-    folder.tensor("cls.predictions.bias", none);  // then it is the bias
+    folder.tensor("cls.predictions.bias", none);  // without the other tensor, this one is the bias
     CHECK(refused(folder.path) == "");
     CHECK(LoadedModel(folder.path).master("head.bias").as<float>()[7] == 1);
     folder.tensor("cls.predictions.decoder.bias", none);
@@ -179,7 +180,7 @@ TEST_CASE("hugging face: tensors that are missing, misshapen, or not tied") {
     folder.tensor("cls.predictions.bias", {48});
 
     folder.config([](nlohmann::json& c) { c["tie_word_embeddings"] = false; });
-    CHECK(refused(folder.path) == "");  // the decoder is there, and is the embedding
+    CHECK(refused(folder.path) == "");  // the decoder matrix is there, and equals the embedding
     folder.tensor("cls.predictions.decoder.weight", none);
     CHECK_SAYS(refused(folder.path),
                "tie_word_embeddings is false, and " + path + " has no cls.predictions.decoder.weight");
@@ -202,7 +203,8 @@ TEST_CASE("hugging face: tensors that are missing, misshapen, or not tied") {
     CHECK_SAYS(refused(whole.path), "roformer.embeddings.LayerNorm.bias (16) holds U64; real numbers are expected");
 }
 
-// Sizes that nothing bears out ask for no memory: shapes are compared first.
+// If the config has sizes that the tensors do not have, no memory is allocated for them, because shapes are compared
+// first.
 TEST_CASE("hugging face: a model is not made before its tensors fit, and none of them may be NaN") {
     const ChangedFolder folder("bert_google");
     const auto load = [&] {
@@ -220,7 +222,7 @@ TEST_CASE("hugging face: a model is not made before its tensors fit, and none of
     folder.tensor("bert.encoder.layer.1.attention.self.key.bias", {24}, NAN);
     CHECK_SAYS(refused(folder.path),
                "tensor bert.encoder.layer.1.attention.self.key.bias (24) holds nan as number 0 of 0 to 23");
-    folder.tensor("bert.pooler.dense.weight", {24, 24}, NAN);  // not taken
+    folder.tensor("bert.pooler.dense.weight", {24, 24}, NAN);  // this tensor is not read
     folder.tensor("bert.encoder.layer.1.attention.self.key.bias", {24}, 1);
     CHECK(refused(folder.path) == "");
 }
@@ -279,7 +281,7 @@ TEST_CASE("hugging face: models that were made otherwise than the folder says") 
     CHECK_SAYS(refused(nomic, [](O& o) { o.bias = true; }), "bias is false, the model's is true");
     CHECK_SAYS(refused(nomic, [](O& o) { o.head_bias = false; }), "head_bias is true, the model's is false");
     CHECK_SAYS(refused(nomic, [](O& o) { o.ffn = "geglu"; }), "ffn is swiglu, the model's is geglu");
-    CHECK(refused(bert, [](O& o) { o.layers = 1; }) == "");  // its first layer
+    CHECK(refused(bert, [](O& o) { o.layers = 1; }) == "");  // only the first layer of the folder is loaded
     CHECK(refused(roformer, [](O& o) { o.positions = 64; }) == "");
 }
 
@@ -306,7 +308,8 @@ TEST_CASE("hugging face: stacks that it does not have") {
     CHECK_SAYS(said([](BackboneOptions& o) { o.rotary = false, o.embedding = 6; }),
                "embedding is 6, but every Hugging Face BERT has embedding=8");
     const auto nomic = [](BackboneOptions& o) { o.ffn = "swiglu", o.bias = false; };
-    const std::string too_many = "the vocabulary has 6 tokens, the model 5";  // the last thing that is said
+    // This check comes after all checks of the options.
+    const std::string too_many = "the vocabulary has 6 tokens, the model 5";
     CHECK_SAYS(said(nomic), too_many);
     CHECK_SAYS(said([&](BackboneOptions& o) { nomic(o), o.rotary_base = 7, o.kv_heads = 2, o.head_bias = true; }),
                too_many);

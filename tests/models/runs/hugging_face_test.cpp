@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checkpoints of Hugging Face's against transformers (tests/golden/hugging_face), and back again bit by bit.
+// Compares Hugging Face checkpoints with the results of transformers (tests/golden/hugging_face). Also checks that a
+// model that is saved and read again has the same bits.
 #include "tests/models/runs/hugging_face.h"
 
 #include <cmath>
@@ -35,7 +36,7 @@ const std::vector<Golden> goldens = {{"bert_google",
                                      {"nomic_modules", true, {}},
                                      {"nomic_2048", true, {}}};
 
-// Inputs and results of transformers: rows of all sentences, and the graph in which each sees its own.
+// Inputs and results of transformers: the rows of all sentences, and a graph in which each sentence sees only itself.
 struct Expected {
     TensorFile file;
     TokenRows rows;
@@ -52,7 +53,7 @@ struct Expected {
         }
         graph = full_mask(documents);
     }
-    // The largest difference; infinite where shapes differ or a number is none.
+    // Returns the largest difference; infinity if the shapes differ or a number is NaN.
     double difference(const std::string& name, const Tensor* found) const {
         const StoredTensor& tensor = file.at(name);
         if (tensor.shape != found->shape) return INFINITY;
@@ -66,7 +67,7 @@ struct Expected {
     }
 };
 
-// Largest difference of the hidden states and, where the folder has a head, the logits.
+// Returns the largest difference of the hidden states and, if the folder has a head, of the logits.
 double difference(const Golden& golden, DType type) {
     const std::string folder = golden_folder(golden.name);
     const Expected expected(folder);
@@ -96,7 +97,7 @@ TEST_CASE("hugging face: hidden states of every layer and logits are those of tr
         CAPTURE(golden.name);
         const double f32 = difference(golden, DType::f32), f64 = difference(golden, DType::f64);
         CHECK(f32 <= 1e-5);
-        // transformers computes sines in float
+        // transformers computes the sines of rotary positions in float.
         CHECK(f64 <= (golden.name.rfind("bert", 0) == 0 ? 1e-10 : 1e-6));
     }
 }
@@ -110,7 +111,7 @@ TEST_CASE("hugging face: what a folder holds beside the model is listed, and wha
         Parameters fresh;
         const Backbone same(fresh, model.backbone.options);
         fresh.allocate(5);
-        std::set<std::string> kept;  // values as they were first
+        std::set<std::string> kept;  // tensors that still have their initial values
         for (const Tensor& t : fresh.all()) {
             const View a = fresh.master(t), b = model.master(t.path);
             if (std::memcmp(a.data, b.data, a.bytes()) == 0) kept.insert(t.path);
@@ -118,7 +119,7 @@ TEST_CASE("hugging face: what a folder holds beside the model is listed, and wha
         std::set<std::string> expected;
         if (!golden.head)
             expected = {"head.bias", "head.dense.bias", "head.dense.weight", "head.norm.bias", "head.norm.weight"};
-        if (golden.name == "nomic_2048") expected = {"head.bias", "head.dense.bias"};  // zeros
+        if (golden.name == "nomic_2048") expected = {"head.bias", "head.dense.bias"};  // these start as zeros
         CHECK(kept == expected);
     }
     const LoadedModel model(golden_folder("bert_google"));
@@ -142,7 +143,7 @@ TEST_CASE("hugging face: names of nomic-ai's own code go where transformers' nam
           "layer.1.attention.key_value.weight, values");
     CHECK(places["bert.encoder.layers.0.mlp.fc12.weight"] == "layer.0.ffn.up.weight, gate");
     CHECK(places["bert.emb_ln.bias"] == "embedding.norm.bias");
-    for (const char* bias : {"head.bias", "head.dense.bias"})  // which the folder lacks
+    for (const char* bias : {"head.bias", "head.dense.bias"})  // the folder does not have these tensors
         for (const double number : numbers_of(model.master(bias))) CHECK(number == 0);
 }
 
@@ -243,7 +244,7 @@ TEST_CASE("hugging face: saved and loaded again, every bit is the same") {
             save_hugging_face(saved, model.backbone, model.parameters, vocabulary);
             const LoadedModel back(saved, type);
             CHECK(back.weights.head);
-            // the table of positions
+            // A RoFormer checkpoint also has the table of positions, which the model does not use.
             CHECK(back.weights.unused.size() == (golden.name.rfind("roformer", 0) == 0 ? 1 : 0));
             CHECK(same_bits(model.parameters, back.parameters));
             save_hugging_face(again, back.backbone, back.parameters, Vocabulary::load(saved + "/vocab.txt"));

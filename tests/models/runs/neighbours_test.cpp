@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nearest sentences of a corpus by the vectors of a run, and these vectors in a file: for every family that has them.
+// Tests the nearest sentences of a corpus by the vectors of a run, and the file of these vectors, for every family that
+// has vectors.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>

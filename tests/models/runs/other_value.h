@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Another legal value of any setting, by its type. A setting that is added has one by itself, or the test says which
-// line is missing here.
+// Finds another legal value of any setting, by its type. Most new settings need no change here. If a setting needs a
+// special value, the test says which line is missing here.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@
 
 namespace masquerade {
 
-// A task of files, of two classes; some letters are capitals.
+// Returns the folder of a task of files with two classes. Some letters are capitals.
 inline std::string folder_of_files() {
     static const TemporaryFolder folder;
     for (const std::string label : {"one", "two"}) {
@@ -28,7 +28,8 @@ inline std::string folder_of_files() {
     return folder.path;
 }
 
-// The vocabulary of a new run. If the run adds answers to a vocabulary that exists, this one has letters.
+// Returns the vocabulary of a new run. If the run adds its answers to an existing vocabulary, the existing vocabulary
+// consists of letters.
 inline Vocabulary vocabulary_of(const RunSettings& s, const TrainingText& text) {
     if (s.answers().empty()) return learn_vocabulary(s, text);
     std::vector<std::string> tokens(special_tokens, special_tokens + 5);
@@ -38,7 +39,7 @@ inline Vocabulary vocabulary_of(const RunSettings& s, const TrainingText& text) 
     return Vocabulary(std::move(tokens));
 }
 
-// Another legal value, where neither the next number nor the next word is one.
+// Returns another legal value for settings for which neither the next number nor a common word is legal.
 inline std::string special_value(const std::string& model, const std::string& key) {
     if (key == "objective")
         return model == "seq2seq" ? "seq2seq:2,mass:1" : model == "insertion" ? "kermit" : "unilm:2,lm:1,mlm:1";
@@ -104,7 +105,7 @@ inline bool accepts(Config& keys, const std::string& key, const std::string& val
     }
 }
 
-// Sets another value than the one that is there.
+// Sets another value than the current one.
 inline void change(Config& keys, const std::string& model, const std::string& key) {
     const std::string now = keys.value(key), special = special_value(model, key);
     std::vector<std::string> others = {

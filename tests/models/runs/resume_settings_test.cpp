@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A run that was stopped and resumed from the disk has the bits of a run without a stop, for a value of every setting
-// of every family that is not the default. The table of settings is the list, so a new setting is tested by being
-// declared.
+// Tests that a run that was stopped and resumed from the disk has the same bits as a run without a stop. For every
+// setting of every family, one value that is not the default is tried. The settings come from the table, so a new
+// setting is tested as soon as it is declared.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ using namespace masquerade;
 
 namespace {
 
-// Trains a run in a folder up to a step: a new one, or the one that is there, read from the disk alone.
+// Trains a run in a folder up to a step. If the folder exists, its run is resumed, and only data from the disk is used.
 void train(const Family& kind, const RunSettings& settings, const std::string& path, std::int64_t steps) {
     const TrainingText text = text_for(settings.wants(kind.reads));
     const bool again = std::filesystem::exists(path);
@@ -42,7 +42,7 @@ void train(const Family& kind, const RunSettings& settings, const std::string& p
 
 std::string checkpoint(const std::string& run, const char* file) { return read_bytes(run + "/step-000006/" + file); }
 
-// All files of the last step of two runs have the same bytes.
+// Checks that all files of the last step have the same bytes in both runs.
 void check_same_checkpoints(const std::string& one, const std::string& other) {
     for (const char* file : {"model.safetensors", "state.safetensors", "config.json"}) {
         INFO(std::string(file));
@@ -58,7 +58,7 @@ TEST_CASE("resume: every setting of every family, with another value than its de
         Config all;
         const auto defaults = tiny(kind);
         defaults->declare(all);
-        std::vector<std::pair<std::string, std::string>> changes;  // key and value; none: any other one
+        std::vector<std::pair<std::string, std::string>> changes;  // key and value; value "": any value but the default
         for (const std::string& key : all.keys()) changes.emplace_back(key, "");
         if (all.has("attention"))
             changes.emplace_back("attention", "A lsh; B softmax | layers 1:: A luna; B performer");
@@ -68,9 +68,10 @@ TEST_CASE("resume: every setting of every family, with another value than its de
             const auto settings = tiny(kind);
             Config keys;
             settings->declare(keys);
-            // or the best of two held-out losses may be one that the other run did not see
+            // With more frequent saving, the best checkpoint could be at a step that the other run does not save.
             settings->train.save_every = 3;
-            // Its baselines are drawn faster than those of the default task, which masks of every attention kind allow.
+            // The baselines of task copy are faster than those of the default task, but only the default task has masks
+            // that every kind of attention honours.
             if (std::string(kind.name) == "classify" && key != "attention") keys.set("task", "copy");
             if (key == "tokens") keys.set("task", folder_of_files());
             if (key == "latent_projection") keys.set("latent_size", "16");
@@ -124,7 +125,7 @@ TEST_CASE(
         const auto settings = tiny(kind);
         Config keys;
         settings->declare(keys);
-        if (!keys.has("ffn")) continue;  // it has no Transformer
+        if (!keys.has("ffn")) continue;  // the family has no Transformer
         for (const auto& [key, value] :
              {std::pair("norm", "rms"), {"ffn", "swiglu"}, {"bias", "false"}, {"heads", "4"}, {"kv_heads", "2"}})
             keys.set(key, value);
@@ -152,7 +153,8 @@ TEST_CASE(
     }
 }
 
-// The mean of the weights after each step, the newest with the weight 1, the one before it with the decay, and so on.
+// The average must be the mean of the weights after each step. The newest weights count with 1, the ones before with
+// the decay, the ones before that with its square, and so on.
 TEST_CASE("average: of every family, the moving average of the weights; --average 1 reads the last weights") {
     for (const Family& kind : families())
         for (const char* precision : {"f32", "bf16"}) {
@@ -184,7 +186,7 @@ TEST_CASE("average: of every family, the moving average of the weights; --averag
                         weights = 0.8 * weights + 1;
                     }
                     const double found = number_at(p.view(), i);
-                    if (!p.needs_grad) {  // a state: that of the last
+                    if (!p.needs_grad) {  // a state is not averaged; the last one counts
                         REQUIRE(found == raw(last, p, i));
                         continue;
                     }
@@ -195,7 +197,7 @@ TEST_CASE("average: of every family, the moving average of the weights; --averag
             used->average_checkpoints(1);
             for (const Tensor& p : used->parameters.all())
                 for (std::int64_t i = 0; i < p.shape.count(); i++) REQUIRE(raw(used, p, i) == raw(last, p, i));
-            // The held-out loss of a checkpoint is that of the average. Without the file, a run has the last weights.
+            // The held-out loss in the log is the loss of the averaged weights.
             if (std::string(kind.name) == "unilm" && std::string(precision) == "f32") {
                 const auto again = kind.load(path, false, Device::cpu);
                 const double found = again->task(text_for(kind))->validate().at(0).value;
@@ -234,7 +236,7 @@ TEST_CASE("average: of every family, the last checkpoints up to the one that is 
                     double sum = 0;
                     for (const auto& one : steps) sum += number_at(one->parameters.find(p.path)->view(), i);
                     const double found = number_at(p.view(), i);
-                    if (!p.needs_grad) {  // a state: that of the last
+                    if (!p.needs_grad) {  // a state is not averaged; the last one counts
                         REQUIRE(found == number_at(steps[2]->parameters.find(p.path)->view(), i));
                         continue;
                     }
@@ -247,7 +249,7 @@ TEST_CASE("average: of every family, the last checkpoints up to the one that is 
                     message_of<BadInput>([&] { univae->choose_prior("fitted", {}); }),
                     "the mean of several checkpoints (--average) has no fitted prior: leave out --average or --prior");
             last->average_checkpoints(1);
-            // the best checkpoint of a flow is an old one here, which is kept as well
+            // In this run, the best checkpoint of a flow is an older one, which is kept as well.
             if (kind.options == Family::of_vectors) continue;
             CHECK_SAYS(message_of<BadUsage>([&] { mean->average_checkpoints(5); }),
                        "--average 5 needs 5 checkpoints, but " + path +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run of two stacks: the same bits whatever the threads and the memory, a resume that nobody can tell, what is read
-// again writes as it wrote.
+// Tests a run of two stacks: the bits do not depend on the number of threads or on the memory plan, a resumed run
+// equals a run without a stop, and a run that is read again writes the same text.
 #include <doctest/doctest.h>
 
 #include "tests/models/runs/tiny_training.h"
@@ -69,7 +69,8 @@ TEST_CASE("seq2seq run: what it was trained on says what it needs, what it can w
     CHECK(losses[0].objective == "seq2seq");
     CHECK(losses[0].weight == doctest::Approx(0.75));
     CHECK(losses[0].loss.tokens == std::int64_t(held_out[0].target.size() + held_out[1].target.size()));
-    CHECK(std::abs(losses[0].loss.per_token / std::log(words.size()) - 1) <= 0.05);  // untrained
+    // An untrained model has about the loss of the uniform distribution.
+    CHECK(std::abs(losses[0].loss.per_token / std::log(words.size()) - 1) <= 0.05);
     CHECK(both.losses({&held_out[0]}, false).size() == 1);
     CHECK_THROWS_WITH_AS(Seq2SeqRun(tiny_seq2seq("unilm"), words), doctest::Contains("there are seq2seq, mass"),
                          BadUsage);
@@ -90,7 +91,8 @@ TEST_CASE("seq2seq run: masks in words are refused before there is a run, and sa
     CHECK_FALSE(deaf->writes());
     CHECK_SAYS(message_of<BadUsage>([&] { deaf->expect_to_write(false); }), "nothing can be written token by token");
     CHECK(deaf->writing_command("folder").empty());
-    // To a decoder that sees their [CLS] alone, which has read nothing, all sources are one.
+    // The decoder sees only [CLS] of the source, and [CLS] has not read the rest. Therefore, all sources give the same
+    // text.
     const auto masked = run("A none; B causal sees A[0]");
     const auto others = masked->sentences({"how long is the river", "who painted the door"});
     SearchOptions options;
@@ -106,7 +108,7 @@ TEST_CASE("seq2seq run: the share of hidden tokens reaches the objective") {
     CHECK(Seq2SeqRun(s, train_vocabulary(questions().train, 200)).objective_options().span == 0.37);
 }
 
-// Both begin with [CLS]. A score is a mean over tokens.
+// Both the written text and the target begin with [CLS]. A score is a mean over tokens.
 TEST_CASE("seq2seq run: the score of what is written is its loss as a target; max_target bounds it") {
     Seq2SeqSettings s = tiny_seq2seq("seq2seq");
     s.model.stack.deviation = 0.3;
@@ -115,7 +117,7 @@ TEST_CASE("seq2seq run: the score of what is written is its loss as a target; ma
     for (int maximum : {3, 100}) {
         SearchOptions options;
         options.maximum = maximum;
-        options.minimum = 100;  // none may end before it is full
+        options.minimum = 100;  // so that no text ends before it has the maximum length
         const auto found = run.write(pointers_to(text), options, 1);
         double sum = 0;
         for (std::size_t i = 0; i < text.size(); i++) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// No setting is ignored. For every setting of every family two values are tried where the setting acts, and the two
-// runs must differ: in their weights, or in the one thing that the table `elsewhere` names. A help text that begins
-// with kinds ("luna, linformer: ...") is held to it: the setting acts with these kinds of attention, latents,
-// optimisers, objectives and tasks, and with no other kind of the same table. The tables of settings and kinds are the
-// list, so what is added is tested by being declared.
+// Tests that no setting is ignored. For every setting of every family, two values are tried in a run in which the
+// setting acts. The two runs must differ: in their weights or, for the settings in the table `elsewhere`, in the result
+// that the table names. If a help text begins with kinds ("luna, linformer: ..."), the setting must act with these
+// kinds of attention, latents, optimisers, objectives and tasks, and with no other kind of the same table. Settings and
+// kinds come from their tables, so a new one is tested as soon as it is declared.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -26,10 +26,10 @@ namespace {
 using Names = std::vector<std::string>;
 using Values = std::vector<std::pair<std::string, std::string>>;  // key and value
 
-// The results of a run, part by part: "weight PATH" for each parameter, "held-out", "files", "memory".
+// The results of a run, by name: "weight PATH" for each parameter, "held-out", "files", "memory".
 using Traces = std::map<std::string, std::string>;
 
-// Passes everything on, and notes what a trainer does with its task and its tape.
+// Forwards all calls to a task, and records what the trainer does with the task and the tape.
 class Watched : public Task, public Observer {
   public:
     Watched(Task& task, bool validates) : task_(task), validates_(validates) {}
@@ -62,7 +62,7 @@ class Watched : public Task, public Observer {
 constexpr int steps = 3;
 const std::string weight = "weight ";
 
-// Questions, some of them in capitals; or the pairs of a task.
+// Returns questions, some of them in capitals, or the pairs of a task.
 TrainingText some_text(TextKind wanted, const PairOptions* made) {
     TrainingText t;
     for (std::uint64_t i = 0; made && i < 64; i++) {
@@ -80,7 +80,7 @@ TrainingText some_text(TextKind wanted, const PairOptions* made) {
     return t;
 }
 
-// Learned once for each size and reading.
+// Returns a vocabulary for these settings. It is learned only once for each size and way of reading text.
 Vocabulary vocabulary_for(const RunSettings& s, TextKind wanted, const TrainingText& text) {
     static std::map<std::tuple<int, bool, TextKind>, Vocabulary> learned;
     if (!s.words().empty() || !s.answers().empty()) return vocabulary_of(s, text);
@@ -124,7 +124,7 @@ Traces traces_of(const Family& kind, RunSettings& settings, bool validates) {
     return all;
 }
 
-// The help text of a setting, without the values that are expected.
+// Returns the help text of a setting, without its list of legal values.
 std::string help_of(const Config& keys, const std::string& key) {
     std::size_t key_width = 0, value_width = 0;
     for (const std::string& one : keys.keys()) {
@@ -141,7 +141,7 @@ std::string help_of(const Config& keys, const std::string& key) {
     return "";
 }
 
-// The words that a clause of a help text begins with: {luna, linformer} of "luna, linformer: rows".
+// Returns the kinds that a clause of a help text begins with: {luna, linformer} for "luna, linformer: rows".
 Names begins_with(std::string clause) {
     const std::size_t colon = clause.find(':');
     if (colon == std::string::npos) return {};
@@ -154,7 +154,7 @@ Names begins_with(std::string clause) {
     return all;
 }
 
-// A setting that chooses among kinds, and the names of these.
+// A setting that chooses a kind, and the names of the kinds.
 struct Choice {
     std::string key;
     Names kinds;
@@ -170,7 +170,8 @@ std::vector<Choice> choices_of(const Family& kind) {
     return all;
 }
 
-// Which kinds a setting is of, by its help; no key: of all.
+// Returns the kinds to which the help text of a setting limits the setting. The key is "" if the setting is for all
+// kinds.
 Choice named_kinds(const std::vector<Choice>& choices, const std::string& help) {
     Choice found;
     for (std::size_t begin = 0, end; begin <= help.size(); begin = end + 2) {
@@ -189,7 +190,7 @@ Choice named_kinds(const std::vector<Choice>& choices, const std::string& help) 
     return found;
 }
 
-// The settings that let a setting act, beside the kinds that its help names.
+// Returns other settings that are needed for a setting to act, in addition to the kinds in its help.
 Values context_of(const std::string& key) {
     static const std::map<std::string, Values> all = {
         {"apollo_eps", {{"learning_rate", "0.1"}}},
@@ -226,21 +227,23 @@ Values context_of(const std::string& key) {
     return found == all.end() ? Values{} : found->second;
 }
 
-// The part of what a run leaves in which a setting shows; the weights are the same. All others show in the weights.
+// Returns the result in which a setting shows. For most settings, these are the weights. For the settings in the table,
+// the weights stay the same, and another result differs.
 std::string shows_in(const std::string& key) {
     static const std::map<std::string, std::string> elsewhere = {
         {"save_every", "files"},      {"keep", "files"},   {"prior_sentences", "files"},
         {"held_out", "held-out"},     {"ema", "average"},  {"recompute", "memory"},
-        {"plan_memory", "memory"},    {"tf32", "nothing"},  // of a GPU: tests/cuda
-        {"deterministic", "nothing"},                       // of a GPU
-        {"graph", "nothing"},                               // of a GPU
-        {"keep_tokens", "nothing"},                         // ./train reads it, with --init: tests/targets.sh
+        {"plan_memory", "memory"},    {"tf32", "nothing"},  // acts only on a GPU: tests/cuda
+        {"deterministic", "nothing"},                       // acts only on a GPU
+        {"graph", "nothing"},                               // acts only on a GPU
+        {"keep_tokens", "nothing"},                         // only ./train --init reads it: tests/targets.sh
     };
     const auto found = elsewhere.find(key);
     return found == elsewhere.end() ? "weights" : found->second;
 }
 
-// The runs of a family, each trained once. "refused": it says that it cannot be.
+// The results of runs of a family. Each run is trained only once. If a run is refused, its only result is "refused",
+// with the message.
 class Runs {
   public:
     explicit Runs(const Family& kind) : kind_(kind) {}
@@ -254,7 +257,7 @@ class Runs {
         Traces& traces = known_[name];
         try {
             for (const auto& [key, value] : given)
-                if (key == "task") keys.set("layers", "1"), keys.set("width", "8");  // some have long examples
+                if (key == "task") keys.set("layers", "1"), keys.set("width", "8");  // some tasks have long examples
             for (const auto& [key, value] : given) keys.set(key, value);
             traces = traces_of(kind_, *settings, name.find("held_out=") != std::string::npos);
         } catch (const BadUsage& refusal) {
@@ -262,7 +265,7 @@ class Runs {
         }
         return traces;
     }
-    // Another value of the setting, in a run with these.
+    // Returns the settings `given` with another value for `key`.
     Values changed(Values given, const std::string& key) const {
         const auto settings = tiny(kind_);
         Config keys;
@@ -279,7 +282,7 @@ class Runs {
 };
 
 struct Acts {
-    std::string where;  // the parts that differ; "weights" if a parameter that both runs have differs
+    std::string where;  // names of the results that differ; "weights" if a parameter that both runs have differs
     bool refused = false;
 };
 
@@ -288,7 +291,8 @@ Acts acts(Runs& runs, Values context, const std::string& key) {
     Acts found;
     found.refused = one.count("refused") || other.count("refused");
     if (found.refused) return found;
-    // A parameter that one run alone has does not count: a setting may add a layer norm that nothing reads.
+    // A parameter that only one of the runs has does not count, because a setting may add a layer norm that nothing
+    // reads.
     std::set<std::string> parts;
     for (const auto& [part, left] : one)
         if (const auto right = other.find(part); right != other.end() && left != right->second)
@@ -301,7 +305,8 @@ bool has(const std::string& words, const std::string& word) {
     return (" " + words + " ").find(" " + word + " ") != std::string::npos;
 }
 
-// The context of a setting with a kind of its help, as far as the family has these settings.
+// Returns the context of a setting: the kind that its help names, and the other settings that it needs, as far as the
+// family has them.
 Values in_context(const Config& keys, const std::string& key, const Choice& choice, const std::string& kind) {
     Values all;
     if (!choice.key.empty() && keys.has(choice.key)) all.emplace_back(choice.key, kind);
@@ -324,7 +329,7 @@ TEST_CASE("settings: every one of every family acts where its help says that it 
         Runs runs(kind);
         for (const std::string& key : keys.keys()) {
             INFO(std::string(kind.name), " ", key);
-            // Weights of a flow are stored as vectors, and only matrices decay.
+            // The weights of a flow are stored as vectors, but only matrices decay.
             if (key == "weight_decay" && kind.options == Family::of_vectors) continue;
             Choice named = named_kinds(choices, help_of(keys, key));
             if (named.kinds.empty()) named.kinds.push_back("");
@@ -339,7 +344,7 @@ TEST_CASE("settings: every one of every family acts where its help says that it 
             }
             INFO("it shows in: ", where);
             if (acted == 0) {
-                // no kind of attention that it is of stands under the masks of the family
+                // None of the kinds of attention to which the setting belongs honours the masks of the family.
                 CHECK(named.key == "attention");
                 CHECK(refused > 0);
                 continue;
@@ -354,8 +359,8 @@ TEST_CASE("settings: every one of every family acts where its help says that it 
     }
 }
 
-// A kind that ignores a setting of its own family is found above; one that takes up a setting of others, or a help text
-// that leaves a kind out, here. Every mask of mlm is full, which no kind of attention refuses.
+// The test above finds kinds that ignore their settings. This test finds kinds that use settings of other kinds, and
+// help texts that leave out a kind. The masks of mlm are full, so every kind of attention honours them.
 TEST_CASE("settings: those of some kinds act with these alone, those of all with every one") {
     const std::set<std::string> of_all = {"dropout", "heads", "pre_norm", "rotary_value"};
     const std::map<std::string, Names> families = {{"attention", {"unilm"}},
@@ -379,7 +384,7 @@ TEST_CASE("settings: those of some kinds act with these alone, those of all with
                 const bool all = chooses == "attention" && of_all.count(key) > 0;
                 if (key == chooses || (named.key != chooses && !all)) continue;
                 for (const std::string& one : choice->kinds) {
-                    if (one == "pathfinder") continue;  // its pictures take a second; they are tried above
+                    if (one == "pathfinder") continue;  // its pictures take a second; the test above tries them
                     INFO(family, " ", key, " with ", chooses, "=", one);
                     Values context = in_context(keys, key, {chooses, {}}, one);
                     if (chooses == "attention")

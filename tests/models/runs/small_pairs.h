@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Small models of pairs, and what is asked of every one: its gradient, and to learn two pairs by heart.
+// Small models of pairs, and checks for every model of pairs: its gradient, and that it learns two pairs by heart.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -28,10 +28,10 @@ inline ObjectiveOptions options(int target_start = -1) {
 }
 
 struct Drawn {
-    std::uint32_t source = 9, target = longest - 2;  // ordinary tokens, at most
+    std::uint32_t source = 9, target = longest - 2;  // the largest numbers of ordinary tokens
     int first_name = 0;
 };
-// Pairs of random tokens, [CLS] = 2, [SEP] = 3.
+// Returns pairs of random tokens. [CLS] is 2, and [SEP] is 3.
 inline std::vector<Sentence> pairs(int count, std::uint64_t seed, const Drawn& drawn = {}) {
     Sequence random(seed, "pairs");
     std::vector<Sentence> all(static_cast<std::size_t>(count));
@@ -49,7 +49,7 @@ inline std::vector<Sentence> pairs(int count, std::uint64_t seed, const Drawn& d
     return all;
 }
 
-// A model M(parameters, options) with all it needs to run.
+// A model M(parameters, options), with everything that it needs to run.
 template <class M, class Options>
 struct Small {
     Parameters parameters;
@@ -70,8 +70,8 @@ struct Small {
     }
 };
 
-// The gradient along a random direction d against the complex step, Im L(p + i h d) / h: what they differ by, relative
-// to the larger of 1 and it. `training`: with dropout.
+// Returns the error of the gradient along a random direction d: its difference from the complex step, Im L(p + i h d) /
+// h, divided by the larger of 1 and the complex step. If `training` is true, there is dropout.
 template <class Model, class Options, class Batch>
 double gradient_error(const Options& o, const Batch& batch, double smoothing = 0, bool training = false) {
     Model real(o, DType::f64), imaginary(o, DType::c128);
@@ -92,7 +92,7 @@ double gradient_error(const Options& o, const Batch& batch, double smoothing = 0
     return std::abs(found - expected) / std::max(1.0, std::abs(expected));
 }
 
-// Trains on batch_of(step) and returns the last loss.
+// Trains on batch_of(step), and returns the last loss.
 template <class Model, class BatchOf>
 double learned(Model& m, int steps, BatchOf batch_of) {
     AdamW optimiser(m.parameters, {0.9, 0.98, 1e-8, 0, 1});
@@ -112,11 +112,12 @@ inline std::vector<float> row_of(const float* logits, std::size_t row) {
     return {logits + row * V, logits + (row + 1) * V};
 }
 
-// Sources write token by token, and some leave: the logits of each step are rows of `forced`, bit for bit. Source s is
-// fed token(s, t) at step t, none if that is negative, and row(s, t) is the one that it must have.
+// Several sources write token by token, and some of them leave. Checks that the logits of each step have the bits of
+// rows of `forced`. In step t, source s gets token(s, t), or has left if this is negative. Its logits must be row(s, t)
+// of `forced`.
 template <class Rows, class Token, class Row>
 void check_steps(NextToken& decoder, int sources, int steps, Token token, Row row, const Rows& forced) {
-    std::map<int, int> before;  // source -> its row of the step before
+    std::map<int, int> before;  // source -> its row in the step before
     for (int t = 0; t < steps; t++) {
         std::vector<NextToken::Row> rows;
         std::map<int, int> now;
@@ -134,7 +135,7 @@ void check_steps(NextToken& decoder, int sources, int steps, Token token, Row ro
         before = now;
     }
 }
-// The same where each source writes its target after `begin`, and leaves at the end of it.
+// Like check_steps(): each source writes its target after `begin`, and leaves at its end.
 template <class Rows, class Batch>
 void check_targets(NextToken& decoder, int begin, const std::vector<Sentence>& text, const Batch& batch,
                    const Rows& forced) {
@@ -147,11 +148,11 @@ void check_targets(NextToken& decoder, int begin, const std::vector<Sentence>& t
         forced);
 }
 
-// Prefixes of two sources branch, die and swap; each has the logits it has in a decoder of its own, of which `make`
-// gives new ones.
+// The prefixes of two sources branch, end and swap places. Checks that each prefix gets the logits that it gets alone
+// in a new decoder. make() returns new decoders.
 template <class Make>
 void check_branches(Make make, int begin, const std::vector<Sentence>& text) {
-    // (source, tokens) of every row of every step, with the row that it continues
+    // A row of a step: its source, its tokens, and the row of the step before that it continues.
     struct Prefix {
         int source, parent;
         std::vector<int> tokens;
@@ -183,7 +184,8 @@ void check_branches(Make make, int begin, const std::vector<Sentence>& text) {
                          doctest::Contains("6 prefixes, at most 5"), Error);
 }
 
-// Greedy and by a beam of 4, the targets of these pairs are written and ended. `begin` is what a target follows.
+// Checks that a greedy search and a beam search with 4 beams write the targets of these pairs, to their ends. `begin`
+// is the token before a target.
 template <class Decoder>
 void check_written(Decoder& decoder, int begin, const std::vector<Sentence>& text) {
     std::vector<SearchSource> sources(text.size());

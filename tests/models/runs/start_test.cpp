@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A new run that starts with the weights of another: of its own kind all of them; in two stacks each computes what the
-// one stack did that it comes from; other sizes and other models are refused.
+// Tests new runs that start with the weights of another run. A run of the same kind gets all of them. If two stacks
+// start from one stack, each of them computes what the one stack computed. Other sizes and other models are refused.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ using namespace masquerade;
 
 namespace {
 
-// A run of five steps, in a folder of its own.
+// A run that was trained for five steps, in a temporary folder.
 template <class R>
 struct Trained {
     TemporaryFolder folder;
@@ -32,7 +32,8 @@ struct Trained {
     R& run() { return training.run; }
 };
 
-// A new run with the sizes that come with the weights, after `change`; `said` is what it says of them.
+// Returns a new run with the sizes of the start's weights, after `change` has changed its settings. `said` is the
+// description of the copied weights.
 template <class R, class Settings, class Change>
 std::unique_ptr<R> started(const Start& start, Settings s, std::string& said, Change change) {
     start.adopt(s);
@@ -55,7 +56,8 @@ std::vector<float> numbers_of(const Tensor* t) {
     return all;
 }
 
-// The output of a stack without cross-attention for these rows, before its head or after it.
+// Returns the output of a stack without cross-attention for these rows: after its head if `head` is true, otherwise
+// before.
 std::vector<float> read_by(const Backbone& stack, const TokenRows& rows, const SegmentGraph& graph, bool head) {
     Arena arena(Device::cpu, Blocks::loose);
     Tape tape(arena, DType::f32);
@@ -64,7 +66,7 @@ std::vector<float> read_by(const Backbone& stack, const TokenRows& rows, const S
     return numbers_of(head ? stack.head(tape, x) : x);
 }
 
-// The output of the decoder for a batch where its cross-attention adds nothing.
+// Sets the output matrices of the cross-attention to 0, and returns the output of the decoder for a batch.
 std::vector<float> written_without_source(Seq2SeqRun& run, const Batch& batch) {
     for (const Tensor& t : run.parameters.all())
         if (t.path.find("cross.output.") != t.path.npos) fill_bytes(run.parameters.master(t), 0);
@@ -80,7 +82,8 @@ Batch batch_for(const Seq2SeqRun& run) {
     return find_objective("seq2seq", true).batch(pointers_to(sentences), 0, run.objective_options());
 }
 
-// The parameters of each kind that softmax's weights do not give, and those that have no place in softmax.
+// For each kind of attention: the parameters that softmax's weights cannot give, and softmax's parameters that have no
+// place in this kind.
 struct BesideSoftmax {
     const char *kind, *fresh, *left;
 };
@@ -103,7 +106,7 @@ constexpr BesideSoftmax beside_softmax[] = {
     {"lambda", "", ""},
 };
 
-// Names without "attention.", and Luna's "embedding.slots" as "slots".
+// Removes "attention." and "embedding." from names.
 std::string brief(std::string names) {
     for (const std::string part : {"attention.", "embedding."})
         for (std::size_t at; (at = names.find(part)) != names.npos;) names.erase(at, part.size());
@@ -116,7 +119,8 @@ std::string listed(const std::string& said, const std::string& what) {
     return brief(said.substr(from, said.find(';', from) - from));
 }
 
-// A parameter of attention, by what softmax calls it; its keys and values wherever a kind has them.
+// Returns a parameter of attention by its name in softmax. A kind may store keys and values in other tensors; they are
+// found there.
 std::vector<float> part_of(const Parameters& parameters, const std::string& what) {
     const bool key = what == "key", value = what == "value";
     const std::string site = "layer.1.attention.";
@@ -201,7 +205,8 @@ TEST_CASE("start: every kind of attention takes what it can of every other; what
                 if (at != own.path.npos) name = own.path.substr(at + 10, own.path.find('.', at + 10) - at - 10);
                 const bool keys = is_new(name + " (keys)"), values = is_new(name + " (values)");
                 const bool all_new = !name.empty() && (is_new(name) || (keys && values));
-                if (keys != values || (!all_new && !name.empty() && &ours != &theirs)) continue;  // see part_of() above
+                // A tensor that is only partly new is compared by part_of() above.
+                if (keys != values || (!all_new && !name.empty() && &ours != &theirs)) continue;
                 const Parameters& from = all_new ? untouched.parameters : given.run().parameters;
                 REQUIRE(from.find(own.path));
                 CHECK_MESSAGE(bits_of(run->parameters.master(own)) == bits_of(from.master(*from.find(own.path))),
@@ -298,7 +303,7 @@ TEST_CASE("start: a run of mass starts one of pairs, with all its weights") {
                "has rotary_cross=false, but this model has rotary_cross=true");
 }
 
-// The level's own bar stays behind all names: rows go by token, not by number.
+// The token of the level's bar is the last one of the vocabulary. Rows are therefore copied by token, not by id.
 TEST_CASE("start: a task with more words keeps the rows of those that it had; others are new, and as large") {
     Seq2SeqSettings s = tiny_seq2seq("seq2seq");
     s.made.task = "star_graph";
@@ -336,7 +341,7 @@ TEST_CASE("start: a task with more words keeps the rows of those that it had; ot
         if (own.path != "embedding.token.weight" && own.path != "head.bias")
             CHECK_MESSAGE(rows_of(*run, own.path.c_str()) == rows_of(few.run(), own.path.c_str()), own.path);
 
-    // A start with more words than the task has extends nothing, and the task refuses it.
+    // If the start has more words than the task, nothing is extended, and the task refuses the vocabulary.
     Seq2SeqSettings fewer = s;
     fewer.made.words = 20;
     const auto again = Start::open(few.path());
@@ -344,7 +349,8 @@ TEST_CASE("start: a task with more words keeps the rows of those that it had; ot
                "the vocabulary is not that of task star_graph");
 }
 
-// Pre-LN: there cross-attention adds to x and nothing norms it, so without it the decoder must be the language model.
+// In pre-LN stacks, cross-attention is added to x and not normalised. Without cross-attention, the decoder must
+// therefore compute what the language model computes.
 TEST_CASE("start: of one stack come an encoder and a decoder that compute what it did") {
     Trained<UniLmRun> one(unilm_with([](BackboneOptions& o) {
         o.pre_norm = true;
@@ -376,7 +382,7 @@ TEST_CASE("start: two stacks start with a BERT of Hugging Face's, and keep its s
     const auto start = Start::open(golden + "bert_unilm");
     std::string said;
     Seq2SeqSettings wanted = tiny_seq2seq("seq2seq");
-    wanted.max_length = 12;  // all the positions that they know
+    wanted.max_length = 12;  // as many positions as the weights have
     const auto two = started<Seq2SeqRun>(*start, wanted, said, [](auto& s) { s.model.decoder_layers = 1; });
     CHECK_SAYS(said, "decoder the first 1 of ");
     const BackboneOptions theirs = read_hugging_face_config(golden + "bert_unilm").backbone;
@@ -471,7 +477,7 @@ TEST_CASE("start: other sizes and other models are refused, with what was found 
     CHECK_SAYS(message_of<BadInput>([&] { Start::open(folder.file("nowhere")); }), "there is no folder");
 }
 
-// Tensors beside the stack stand there under their own names.
+// Tensors that are not part of the stack are saved under their own names.
 TEST_CASE("start: every run of one stack goes to Hugging Face and back, every latent with all of its own") {
     int saved = 0;
     for (const Family& kind : families())
@@ -501,7 +507,7 @@ TEST_CASE("start: every run of one stack goes to Hugging Face and back, every la
                 else
                     CHECK(bits_of(parameters.master(*parameters.find(t.path))) == bits_of(run->parameters.master(t)));
             CHECK(beside.empty() == !keys.has("latent"));
-            CHECK(weights.unused.size() == beside.size() + (config.backbone.rotary ? 1 : 0));  // the table of positions
+            CHECK(weights.unused.size() == beside.size() + (config.backbone.rotary ? 1 : 0));  // 1: table of positions
             TensorFile file(folder.file("model.safetensors"));
             for (const std::string& path : beside) {
                 CHECK(std::count(weights.unused.begin(), weights.unused.end(), path) == 1);
@@ -516,10 +522,10 @@ TEST_CASE("start: every run of one stack goes to Hugging Face and back, every la
     CHECK(saved == int(latent_kinds().size()) + 1);
 }
 
-// Families are rows of a table, and so are the pairs of them.
+// The families come from their table, and so every pair of families is tested.
 TEST_CASE("start: every family starts with every other, or refuses it") {
     for (const Family& from : families()) {
-        if (from.reads == TextKind::none) continue;  // its vocabulary is that of its task
+        if (from.reads == TextKind::none) continue;  // its vocabulary comes from its task
         TemporaryFolder folder;
         const std::unique_ptr<RunSettings> settings = tiny(from);
         Config keys;
@@ -558,7 +564,7 @@ TEST_CASE("start: every family starts with every other, or refuses it") {
                 }
                 const std::string said = start->give_weights(*second);
                 CHECK((said.find("tokens") != said.npos) == keep);
-                // Every word has the row that it had.
+                // Every word has the same row as before.
                 const Tensor *words = first->parameters.find("embedding.token.weight"),
                              *same = second->parameters.find("embedding.token.weight");
                 const Vocabulary &all = first->tokenizer.vocabulary(), &some = second->tokenizer.vocabulary();
@@ -587,7 +593,7 @@ TEST_CASE("start: a UniVAE keeps the latents of another, and makes those of anot
     const auto same = started<UniVaeRun>(*start, UniVaeSettings(), said);
     CHECK(bits_of(same->parameters.values()) == bits_of(vae.model.parameters.values()));
     CHECK(said.find("new") == said.npos);
-    // Twice as many numbers of In: a mean and a variance.
+    // In has twice as many outputs, for a mean and a variance.
     const auto other = started<UniVaeRun>(*start, UniVaeSettings(), said,
                                           [](UniVaeSettings& s) { s.model.latent.kind = LatentKind::gaussian; });
     CHECK_SAYS(said, "; new: latents");

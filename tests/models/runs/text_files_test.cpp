@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whatever reads a text file line by line takes it as Windows writes it: with a byte order mark and CR LF.
+// Tests that everything that reads a text file line by line also reads the form that Windows writes, with a byte order
+// mark and CR LF.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -27,7 +28,7 @@ std::vector<std::string> lines_of(std::string_view bytes) {
     return all;
 }
 
-// A file with these lines, as a program elsewhere writes it.
+// A form in which another program may write the lines of a file.
 struct Form {
     const char *name, *mark, *end;
     bool last_end;
@@ -71,7 +72,7 @@ std::string order_of(const std::string& path) {
     return all;
 }
 
-// All that reads such a file, and what it made of it.
+// Something that reads such a file, and what it has read.
 struct Reader {
     const char* name;
     std::vector<std::string> lines;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Any family of families(), tiny: its text and its settings. A family that is added is tested with them.
+// A tiny text and tiny settings for any family of families(). A family that is added is tested with them.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace masquerade {
 
-// Questions, of which two in three are cut short, so that batches differ in size; each with the next one as its target,
-// if pairs are wanted.
+// Returns questions. Two in three are cut short, so that batches differ in size. If pairs are wanted, the target of
+// each question is the next question.
 inline TrainingText text_for(TextKind wanted) {
     TrainingText t;
     if (wanted == TextKind::none) return t;
@@ -27,7 +27,7 @@ inline TrainingText text_for(TextKind wanted) {
 }
 inline TrainingText text_for(const Family& kind) { return text_for(kind.reads); }
 
-// Settings of a model that trains in moments.
+// Returns settings of a model that trains in moments.
 inline std::unique_ptr<RunSettings> tiny(const Family& kind) {
     std::unique_ptr<RunSettings> s = kind.settings();
     Config keys;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs of what reads pairs, trained in moments, and what is asked of every one: the same bits whatever the threads and
-// the memory, a resume that nobody can tell, and what is read again writes as it wrote.
+// Tiny runs of models that read pairs, and checks for all of them: the bits do not depend on the number of threads or
+// on the memory plan, a resumed run equals a run without a stop, and a run that is read again writes the same text.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -48,7 +48,7 @@ inline Seq2SeqSettings tiny_seq2seq(const std::string& objective) {
     return s;
 }
 
-// Questions, each with the next one as its target.
+// Returns questions. The target of each question is the next question.
 inline TrainingText questions() {
     TrainingText t;
     t.train = grammar_questions(3, 200);
@@ -59,7 +59,7 @@ inline TrainingText questions() {
     return t;
 }
 
-// The pairs of its task, or questions.
+// Returns the pairs of the task, or questions if there is no task.
 inline TrainingText text_of(const TargetSettings& s) {
     return s.made.any() ? find_training_text("", "", TextKind::pairs, s.made) : questions();
 }
@@ -121,7 +121,8 @@ void check_same_bits(Settings s, std::int64_t steps) {
     }
 }
 
-// So many steps at once, in folder/straight, and in two halves. Gives the first run, loaded.
+// Trains `steps` steps without a stop, in folder/straight, and again in two halves, and compares the runs. Returns the
+// first run, loaded from the disk.
 template <class R, class Settings>
 std::unique_ptr<R> check_resume(const Settings& s, std::int64_t steps, const TemporaryFolder& folder) {
     using Tiny = TinyTraining<R>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tokens that another model takes over, against rows computed by hand.
+// Compares the rows of tokens that a new model takes over with rows that are computed by hand.
 #include "models/runs/hugging_face/token_choice.h"
 
 #include "doctest/doctest.h"
@@ -28,10 +28,10 @@ TEST_CASE("token choice: kept rows, then means of kept rows, then [UNK]'s") {
     const std::vector<double> table = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};  // rows (0,1) (2,3) (4,5) (6,7) (8,9)
     CHECK(chosen({}, table, 5, 2) == table);
     CHECK(chosen({{0, 4, 2}, {}, -1}, table, 5, 2) == std::vector<double>{0, 1, 8, 9, 4, 5});
-    // ids are those of the reduced table: 1 is the old 4, 2 the old 2
+    // The ids refer to the reduced table: 1 is the old 4, and 2 is the old 2.
     CHECK(chosen({{0, 4, 2}, {{1, 2}, {2, 2, 2, 0}, {1}, {}}, 2}, table, 5, 2) ==
           std::vector<double>{0, 1, 8, 9, 4, 5, 6, 7, 3, 4, 8, 9, 4, 5});
-    // all are kept, and two more
+    // All rows are kept, and two rows are added.
     CHECK(chosen({{}, {{3, 4}, {}}, 1}, table, 5, 2) == std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 7, 8, 2, 3});
     CHECK(chosen({{0, 2}, {{0, 1}}, -1}, {1, 2, 4}, 3, 1) == std::vector<double>{1, 4, 2.5});
 }
@@ -67,7 +67,7 @@ TEST_CASE("token choice: a wanted vocabulary, new tokens as the mean of their pi
     CHECK(c.choice.keep == std::vector<int>{0, 4, 1, 3, 5});
     CHECK(c.choice.unk == 2);
     REQUIRE(c.choice.compounds.size() == 4);
-    // abb is a ##b ##b, ##ab is a ##b, x is unknown, ac is a ##c, and ##c is not kept
+    // abb is the mean of a ##b ##b, ##ab of a ##b, and ac of a ##c. x is unknown. ##c is not kept.
     CHECK(chosen(c.choice, {0, 1, 2, 10, 20, 40, 3, 4}, 8, 1) == std::vector<double>{0, 20, 1, 10, 40, 30, 25, 1, 10});
     CHECK_SAYS(message_of<BadInput>([&] {
                    wanted_tokens(model, Vocabulary(Strings{"[PAD]", "new", "a"}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tokens of a Hugging Face folder and the rows of its embedding, where they are not as many or not in the order
-// that training needs, and added tokens on their way into a run of every family.
+// Tests the tokens of a Hugging Face folder and the rows of its embedding, if their numbers differ or if their order is
+// not the one that training needs. Also tests that added tokens reach a run of every family.
 #include <doctest/doctest.h>
 
 #include "engine/tensor/numbers.h"
@@ -13,7 +13,7 @@ using namespace masquerade;
 
 namespace {
 
-// A folder with one vocabulary and a model that has this number of rows; row i of the embedding is i.
+// A folder with a vocabulary, and a model with this number of rows. Row i of the embedding consists of the number i.
 struct Folder : TemporaryFolder {
     Folder(const WordPiece& tokenizer, int rows) {
         BackboneOptions o;
@@ -39,7 +39,7 @@ std::vector<std::string> letters() {
     return tokens;
 }
 
-// With two tokens that no line has.
+// Returns a tokenizer with two added tokens that no line contains.
 WordPiece with_added(std::vector<std::string> tokens = letters()) {
     WordPiece::Options options;
     options.rules = Rules::hugging_face;
@@ -83,7 +83,7 @@ TEST_CASE("tokenizers: a run of any family starts with added tokens, all of them
     const Folder folder(reader, reader.vocabulary().size());
     for (const Family& kind : families())
         for (bool keep : {false, true}) {
-            if (kind.reads == TextKind::none) continue;  // its task brings its vocabulary
+            if (kind.reads == TextKind::none) continue;  // its vocabulary comes from its task
             CAPTURE(std::string(kind.name));
             CAPTURE(keep);
             const auto start = Start::open(folder.path);
@@ -95,7 +95,7 @@ TEST_CASE("tokenizers: a run of any family starts with added tokens, all of them
             const std::unique_ptr<Run> run = fresh(kind, *start);
             const Vocabulary& v = run->tokenizer.vocabulary();
             CHECK((v.size() < reader.vocabulary().size()) == keep);
-            // tokenizer.json lists the five special tokens as well.
+            // tokenizer.json also lists the five special tokens.
             REQUIRE(run->tokenizer.added().size() == 5 + reader.added().size());
             const std::vector<double> rows = rows_of(*run);
             REQUIRE(int(rows.size()) == v.size());
@@ -142,7 +142,7 @@ TEST_CASE("tokenizers: [PAD] in another line, or none, is put first, with its ro
                  folder.path, " --save DIR --tokens pad-first"));
         const ChosenTokens chosen = pad_first(reader, reader.vocabulary().size());
         CHECK(chosen.vocabulary.pad() == 0);
-        CHECK(chosen.choice.keep[0] == (place < 0 ? 0 : place));  // of [UNK], where there is none
+        CHECK(chosen.choice.keep[0] == (place < 0 ? 0 : place));  // if there is no [PAD], its row is the row of [UNK]
         const LoadedModel model(folder.path, DType::f32, chosen.choice);
         const std::vector<double> all = numbers_of(model.master("embedding.token.weight"));
         for (int id = 1; id < chosen.vocabulary.size(); id++)

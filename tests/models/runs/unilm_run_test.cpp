@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run of UniLM: the same bits whatever the threads and the memory, a resume that nobody can tell, and what is read
-// again writes as it wrote.
+// Tests a run of UniLM: the bits do not depend on the number of threads or on the memory plan, a resumed run equals a
+// run without a stop, and a run that is read again writes the same text.
 #include <doctest/doctest.h>
 
 #include "tests/models/runs/tiny_training.h"
@@ -17,8 +17,8 @@ TEST_CASE("unilm run: the same bits from a rerun, any threads, any memory, recom
     check_same_bits<UniLmRun>(tiny_unilm(everything), 24);
 }
 
-// Whatever the objective, a line has the vector that it has alone; and where the mask has a name, the mean of the
-// states under it.
+// For every objective, a line in a batch has the same vector as the line alone. If the objective has one of these
+// masks, the vector is the mean of the last states under this mask.
 TEST_CASE("unilm run: the features of a line are the mean of its last states under the objective's mask") {
     const std::vector<std::string> lines = {"where are you?", "what do you think of it?", "who?"};
     const std::map<std::string, SegmentGraph (*)(const Documents&)> masks = {{"mlm", full_mask},
@@ -53,7 +53,7 @@ TEST_CASE("unilm run: the features of a line are the mean of its last states und
     }
 }
 
-// The loss is linear in the smoothing; held-out losses are without, so that runs can be compared.
+// The loss in training is linear in the smoothing. Held-out losses have no smoothing, so that runs can be compared.
 TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of the one of held-out text") {
     struct Losses {
         double trained, held_out;
@@ -143,7 +143,8 @@ TEST_CASE("unilm run: lm-reverse writes under a mask in words that shows a row w
 TEST_CASE("unilm run: what it was trained on says how it reads and what it can write") {
     const Vocabulary words = train_vocabulary(questions().train, 200);
     for (const char* objective : {"unilm-masked", "mlm,unilm-masked", "unilm,unilm-masked", "unilm"}) {
-        const UniLmRun run(tiny_unilm(objective), words);  // at a [MASK], unless an objective trains the other way
+        // Writes at a [MASK], unless an objective trains to predict without one.
+        const UniLmRun run(tiny_unilm(objective), words);
         CHECK(run.reading_options().mask ==
               (text(objective).find("unilm,") == 0 || text(objective) == "unilm" ? -1 : words.mask()));
     }
@@ -174,7 +175,8 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
         CHECK(run.continues() == row.continues);
         if (row.writes) CHECK(run.reading_options().causal == row.causal);
     }
-    for (const char* objective : {"lm", "prefix-lm", "mlm,lm"}) {  // on pairs they learn to write targets
+    // If these objectives are trained on pairs, the run writes targets.
+    for (const char* objective : {"lm", "prefix-lm", "mlm,lm"}) {
         UniLmRun run(tiny_unilm(objective), words);
         const int source = run.settings.how.source_type, target = run.settings.how.target_type;
         const bool prefix = objective == std::string("prefix-lm");
@@ -205,7 +207,7 @@ TEST_CASE("unilm run: a language model goes on from [CLS], from a text, and no f
     }
     SearchOptions draw;
     draw.samples = 2;
-    draw.minimum = 30;  // none may end before it is full
+    draw.minimum = 30;  // so that no text ends before it has the maximum length
     const auto drawn = run.write(all, draw, 3);
     for (std::size_t i = 0; i < drawn.size(); i++) {
         const auto& written = drawn[i];
@@ -257,14 +259,15 @@ TEST_CASE("unilm run: trained in reverse it writes what comes before an ending, 
     UniLmSettings s = tiny_unilm("lm-reverse");
     s.model.width = 32;
     s.model.dropout = s.model.attention_dropout = 0;
-    s.model.rotary = false;  // positions count
+    s.model.rotary = false;  // so that the positions matter
     s.max_length = 64;
     s.train.learning_rate = 1e-2;
     s.train.schedule_start = 200;
     s.train.schedule_steps = 400;
     TrainingText two;
     two.train = {"how long is the river that runs past the mill", "who painted the small door of the old house"};
-    for (int i = 0; i < 6; i++) two.train.push_back(two.train[std::size_t(i)]);  // or rare words are no tokens
+    // Otherwise, rare words would not be tokens.
+    for (int i = 0; i < 6; i++) two.train.push_back(two.train[std::size_t(i)]);
     TemporaryFolder folder;
     TinyTraining<UniLmRun> training(s, RunFolder::create(folder.file("run")), 200, two);
     training.trainer.run(never);
@@ -278,11 +281,11 @@ TEST_CASE("unilm run: trained in reverse it writes what comes before an ending, 
             all.push_back(run.decode(hypotheses.at(0).tokens));
         return all;
     };
-    // As many tokens as are missing, [CLS] among them: then every position is that of training.
+    // If as many tokens are written as are missing, [CLS] included, every position is the same as in training.
     const int words = int(run.sentences({"how long is the river"})[0].ids.size()) - 1;
     CHECK(written({"that runs past the mill"}, words).at(0) == "how long is the river");
     CHECK(written({two.train[1]}, 1).at(0) == "");
-    // Not further than [CLS] at position 0; of an ending that is too long the last tokens.
+    // Writing stops at [CLS], position 0. If an ending is too long, only its last tokens are used.
     std::string much = "it is old";
     for (int i = 0; i < 30; i++) much += " and small";
     const std::vector<Sentence> endings = run.endings({"", "the mill", much});
@@ -292,7 +295,7 @@ TEST_CASE("unilm run: trained in reverse it writes what comes before an ending, 
     CHECK(run.decode(endings[2].ids).find("it is old") == std::string::npos);
     SearchOptions draw;
     draw.samples = 2;
-    draw.minimum = 100;  // none may end before it is full
+    draw.minimum = 100;  // so that no text ends before it has the maximum length
     const auto full = run.write_before(pointers_to(endings), draw, 3);
     for (std::size_t i = 0; i < full.size(); i++)
         for (const Hypothesis& h : full[i]) {
