@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The loss on the tape: what its record holds depends on who needs a gradient.
+// Tests the loss on the tape: which tensors its record keeps depends on which inputs need a gradient.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -27,7 +27,7 @@ struct Head {
     Tensor *h = nullptr, *weights = nullptr;
 
     Head() { parameters.allocate(3); }
-    // A step whose rows come from a parameter, or are given.
+    // Begins a step. The rows are a constant if `given` is true; otherwise, they come from a parameter.
     void begin(bool given) {
         tape.begin(given ? "given" : "made");
         std::vector<float> x(std::size_t(N * C), 0.5f);
@@ -88,7 +88,7 @@ TEST_CASE("cross_entropy: what comes down to the total scales the gradients") {
         zero += once[i] == 0;
     }
     CHECK(different == 0);
-    CHECK(zero < 40);  // the gaps of alignment, and a row of no weight
+    CHECK(zero < 40);  // the gaps of alignment, and a row without weight
 }
 
 TEST_CASE("token_losses: the losses of cross_entropy, and nothing flows through them") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Nothing is dropped where a tape does not train; where it does, something is.
+// Tests that a tape drops numbers if and only if it trains.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -17,7 +17,7 @@ TEST_CASE("dropout of layers: none where a tape does not train") {
     p.allocate(1);
     std::vector<double> numbers;
     for (int i = 0; i < 24; i++) numbers.push_back(0.1 * ((7 * i) % 11) - 0.5);
-    SegmentGraph graph;  // one segment, in which all see all
+    SegmentGraph graph;  // one segment, in which all rows see all rows
     graph.keys.push_back({0, 0, 3, 0});
     QuerySegment query;
     query.end = 3, query.self = 0, query.sees_end = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random features: what their means must be, and what their draws are.
+// Tests random features: the means that they must have, and their draws.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ double dot(const double* a, const double* b, int n) {
     return s;
 }
 
-// Two rows of one head: q of this length, and k as long, at this angle to it.
+// Returns two rows of one head: q with this length, and k with the same length, at this angle to q.
 Values rows(double length, double angle) {
     Values x(DType::f64, {2, D});
     for (int d = 0; d < D; d++) {  // two orthogonal directions that use all channels
@@ -34,7 +34,7 @@ Values rows(double length, double angle) {
     return x;
 }
 
-// phi(q) . phi(k) with these rows w and x~ = scale x.
+// Returns phi(q) . phi(k) for these rows w, with the inputs multiplied by `scale`.
 double kernel(const Values& of, Numbers w, double scale, FeatureKind kind) {
     Values x = of;
     const int R = int(w.size()) / D, F = features_of(kind, R);
@@ -65,17 +65,17 @@ TEST_CASE("features: the mean of 1e5 is exp(q.k / sqrt d), to 1 %") {
                 }
 }
 
-// E[phi(q) . phi(k)] over normal rows w, by a grid of rows in polar coordinates in place of draws: w has 2 numbers, and
-// each row counts by its density. A kind without rows is its own definition.
+// Computes E[phi(q) . phi(k)] over normal rows w. w has 2 numbers, so a grid in polar coordinates replaces the draws,
+// and each row has its density as its weight. A kind without rows is compared with its definition.
 TEST_CASE("features: every kind has its kernel, by quadrature over the rows, or its definition") {
     constexpr int angles = 256, radii = 160, R = angles * radii;
-    constexpr double pi = 3.14159265358979323846, far = 3;  // the root of the largest radius
+    constexpr double pi = 3.14159265358979323846, far = 3;  // the square root of the largest radius
     std::vector<double> w, share;
     for (int a = 0; a < angles; a++)
         for (int r = 0; r < radii; r++) {
             const double angle = 2 * pi * (a + 0.5) / angles, root = far * (r + 0.5) / radii, radius = root * root;
             w.push_back(radius * std::cos(angle)), w.push_back(radius * std::sin(angle));
-            // times R, which phi divides by
+            // The factor R cancels the division by R in phi.
             share.push_back(radius * std::exp(-radius * radius / 2) * 2 * root * far / radii / angles * R);
         }
     double all = 0;
@@ -111,9 +111,10 @@ TEST_CASE("features: every kind has its kernel, by quadrature over the rows, or 
             for (int f = 0; f < F; f++)
                 found += share[std::size_t(f % R)] * (is_logarithm(kind) ? std::exp(y[f] + y[F + f]) : y[f] * y[F + f]);
             const double squares = scale * scale * (dot(q, q, 2) + dot(k, k, 2)), product = scale * scale * dot_qk;
-            double wanted = std::exp(product);  // positive, hyperbolic, trigonometric
+            double wanted = std::exp(product);  // for the positive, hyperbolic and trigonometric kinds
             if (kind == FeatureKind::rfa) wanted = std::exp(product - squares / 2);
-            if (kind == FeatureKind::relu) {  // the arc-cosine kernel, and what 1e-3 adds; no feature is divided by R
+            // The arc-cosine kernel, and the part that 1e-3 adds; features of this kind are not divided by R.
+            if (kind == FeatureKind::relu) {
                 const double angle = std::acos(dot_qk / lengths),
                              means = scale * (std::sqrt(dot(q, q, 2)) + std::sqrt(dot(k, k, 2))) / std::sqrt(2 * pi);
                 wanted = R * (scale * scale * lengths * (std::sin(angle) + (pi - angle) * std::cos(angle)) / (2 * pi) +
@@ -123,8 +124,8 @@ TEST_CASE("features: every kind has its kernel, by quadrature over the rows, or 
         }
 }
 
-// |x - y|^2 = 2.345 on the unit sphere, sigma = 1.7: the kernel is 0.6665. With w of variance sigma^2 it would be
-// 0.034.
+// On the unit sphere, with |x - y|^2 = 2.345 and sigma = 1.7, the kernel is 0.6665. If w had the variance sigma^2, the
+// result would be 0.034.
 TEST_CASE("features: rfa has the kernel of sigma where its rows have the variance 1 / sigma^2") {
     const double sigma = 1.7, wanted = std::exp(-2.345 / (2 * sigma * sigma));
     CHECK(std::fabs(wanted - 0.6665) <= 1e-4);
@@ -154,7 +155,7 @@ TEST_CASE("features: rows of a block stand at right angles and are as long as th
                 length += square / (H * R);
             }
         CHECK(worst <= 1e-13);
-        CHECK(std::fabs(length / D - 1) <= 0.1);  // a deviation of 0.032
+        CHECK(std::fabs(length / D - 1) <= 0.1);  // the standard deviation is 0.032
     }
 }
 
@@ -164,7 +165,7 @@ TEST_CASE("features: their numbers are those of seed, name, draw and head, whate
     CHECK((random_features(20, 2, D, {}, 2, "a") != some));
     CHECK((random_features(20, 2, D, {}, 1, "b") != some));
     CHECK((random_features(20, 2, D, {}, 1, "a", 1) != some));
-    CHECK(some[0] != some[D]);  // another head
+    CHECK(some[0] != some[D]);  // the heads have different numbers
     const Numbers more = random_features(33, 3, D, {}, 1, "a");
     for (int r = 0; r < 20; r++)
         for (int c = 0; c < 2 * D; c++) CHECK(more[std::size_t(r * 3 * D + c)] == some[std::size_t(r * 2 * D + c)]);

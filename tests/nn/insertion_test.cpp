@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// p(token, slot) of an insertion decoder, all of it, against plain loops: joint and factorised, one softmax and a
-// mixture of three, with and without a bias of each document.
+// Compares all p(token, slot) of an insertion decoder with plain loops: joint and factorised, with one softmax and with
+// a mixture of three, with and without a bias for each document.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ using Numbers = std::vector<double>;
 
 constexpr int E = 3, V = 4;
 
-// Documents of 3, 0, 2 and 1 slots; each slot asks for all tokens.
+// Documents with 3, 0, 2 and 1 slots. Each slot is asked for all tokens.
 struct Decoder {
     const bool joint, biased;
     const int K, M = 6, B = 4, J = M * V;
@@ -40,7 +40,8 @@ struct Decoder {
         shares.assign(std::size_t(J), 0);
     }
 
-    // The losses of the documents, on a tape; and d(their sum) / dh where it is asked for.
+    // Returns the losses of the documents, computed on a tape. If dh is not null, also computes the gradient of their
+    // sum with respect to h.
     Numbers losses(Numbers* dh = nullptr) {
         Arena arena(Device::cpu, Blocks::loose);
         Tape tape(arena, DType::f64);
@@ -70,7 +71,7 @@ struct Decoder {
         for (int i = 0; i < E; i++) s += h[std::size_t((m * K + k) * E + i)] * w[std::size_t(c * E + i)];
         return s;
     }
-    // p(c, l) by its definition.
+    // Returns p(c, l) by its definition.
     double probability(int slot, int c) const {
         const int g = document[std::size_t(slot)], from = first[std::size_t(g)], end = first[std::size_t(g) + 1];
         const Numbers::const_iterator logits = mix.begin() + (joint ? g : slot) * K;

@@ -57,7 +57,7 @@ TEST_CASE("parameters: normal numbers of the deviation, cut off at two; zeros; o
         most = std::max(most, std::fabs(x));
     }
     CHECK(std::fabs(mean) <= 0.005);
-    CHECK(std::fabs(std::sqrt(square) - 0.088) <= 0.004);  // 0.88 of the deviation is left after the cut
+    CHECK(std::fabs(std::sqrt(square) - 0.088) <= 0.004);  // cutting off the tails leaves 0.88 of the deviation
     CHECK(most <= 0.2);
     CHECK(most >= 0.19);
     for (int i = 0; i < 5; i++) CHECK(two.b->view().as<float>()[i] == 0);
@@ -111,7 +111,8 @@ TEST_CASE("parameters: with bf16 storage matrices are rounded copies of f32 mast
     CHECK(std::memcmp(two.p.values().data, single.p.values().data, two.p.values().bytes()) == 0);
     float* master = two.p.master(*two.w).as<float>();
     const bfloat16* seen = two.w->view().as<bfloat16>();
-    master[7] = 1.0f + 0x1p-9f;  // less than half a step of bf16: kept, though nobody sees it yet
+    // Less than half a step of bf16: the master copy keeps it, but the rounded weight does not show it yet.
+    master[7] = 1.0f + 0x1p-9f;
     two.p.round();
     CHECK(float(seen[7]) == 1.0f);
     CHECK(master[7] == 1.0f + 0x1p-9f);
@@ -122,7 +123,7 @@ TEST_CASE("parameters: with bf16 storage matrices are rounded copies of f32 mast
     CHECK(two.b->view().as<float>()[2] == 0.3f);
 }
 
-// With n * n the second would take a hundred times as long.
+// If the time grew in proportion to n * n, the larger case would take a hundred times as long.
 TEST_CASE("parameters: ten times as many take about ten times as long") {
     const auto ticks = [](int count) {
         const std::clock_t begin = std::clock();  // of the processor: other programs do not count

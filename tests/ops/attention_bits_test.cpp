@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests with == what section 2D of the design promises of attention.
+// Tests promises about the bits of attention: results that must be equal, not only close.
 #include "tests/ops/attention_calls.h"
 
 using namespace masquerade;
@@ -24,7 +24,7 @@ TEST_CASE("attention: the same bits alone as in any batch, at any place, with an
             CHECK(again.dkv[0] == call.dkv[0]);
             CHECK(again.dkv[1] == call.dkv[1]);
         }
-        // One document, three rows further down.
+        // The same document alone, moved down by three rows.
         Call<float> alone = call;
         SegmentGraph& graph = alone.layout.graph;
         auto lower = [](auto& array) {
@@ -66,7 +66,7 @@ TEST_CASE("attention: a row decoded alone has the bits it has among all") {
     for (int round = 0; round < 20; round++) {
         Call<float> call = as<float>(random_call(random, random_layout(random, 2, 40), 2, 32, round % 2 ? 0.1 : 0));
         call.forward();
-        Call<float> rows = call;  // every row a segment of its own, of a document of its own
+        Call<float> rows = call;  // every row is a segment of its own document
         SegmentGraph& graph = rows.layout.graph;
         graph.queries.clear();
         for (const QuerySegment& q : call.layout.graph.queries)
@@ -104,7 +104,7 @@ TEST_CASE("attention: bits do not depend on keys that a window has passed") {
     Call<float> call = as<float>(random_call(random, whole, 2, 32));
     call.forward();
     for (int i = 0; i < n; i++) {
-        Call<float> last = call;  // row i alone, with no more keys than it sees
+        Call<float> last = call;  // only row i, with only the keys that it sees
         int first = std::max(0, i - radius);
         last.layout.graph.keys = {{0, first, i + 1, 0}};
         QuerySegment& one = last.layout.graph.queries[0];

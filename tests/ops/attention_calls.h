@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calls of attention on random segment graphs, for its tests.
+// Calls of attention on random segment graphs, for the tests of attention.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -20,8 +20,8 @@ struct Layout {
     int queries = 0, keys[2] = {0, 0};
 };
 
-// Documents of one to three segments, and a second source of keys that some of them see; with rows in between
-// that belong to nobody.
+// Returns documents of one to three segments, and a second key tensor, which some of them see. Between the segments are
+// rows that belong to no document.
 inline Layout random_layout(Sequence& random, int documents, int biggest) {
     Layout all;
     SegmentGraph& graph = all.graph;
@@ -42,7 +42,7 @@ inline Layout random_layout(Sequence& random, int documents, int biggest) {
         graph.keys.push_back({1, all.keys[1], all.keys[1] + memory, 0});
         all.keys[1] += memory;
         int outside = int(graph.keys.size()) - 1, again = -1;
-        if (upto(2) == 0) {  // the first rows of the document once more, as a key segment of their own
+        if (upto(2) == 0) {  // the first rows of the document are also a separate key segment
             KeySegment head = graph.keys[segments[0]];
             head.end = std::min(head.end, head.begin + 2);
             graph.keys.push_back(head);
@@ -91,7 +91,7 @@ inline Layout random_layout(Sequence& random, int documents, int biggest) {
     return all;
 }
 
-// A tensor of its own with guards on both sides.
+// A tensor with its own memory, and guard numbers on both sides.
 template <class T>
 struct Array {
     static constexpr int guard = 16;
@@ -131,7 +131,7 @@ struct Array {
 template <class T>
 using Statistic = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
 
-// A call with its inputs: numbers that every type but bf16 holds exactly.
+// A call with its inputs. bf16 can represent the inputs exactly, so they are the same in every type.
 template <class T>
 struct Call {
     Layout layout;
@@ -194,7 +194,7 @@ inline Call<double> random_call(Sequence& random, const Layout& layout, int head
     }
     auto array = [&](int rows, int columns, const char* path) {
         Array<double> a({rows, columns}, path, 0);
-        for (std::int64_t i = 0; i < a.count(); i++)  // so coarse that bf16 holds it: sums of four uniforms
+        for (std::int64_t i = 0; i < a.count(); i++)  // sums of four uniform numbers, rounded to bf16
             a.data()[i] =
                 double(bfloat16(random.uniform() + random.uniform() - random.uniform() - random.uniform())) * 1.5;
         for (std::int64_t i = 0; i < a.count(); i++) a.data()[i] = double(bfloat16(float(a.data()[i])));
@@ -219,13 +219,13 @@ Call<T> as(const Call<double>& from) {
     return to;
 }
 
-// The largest difference, as a part of the largest number; NaN where one is.
+// Returns the largest difference, divided by the largest number; NaN if any number is NaN.
 template <class T>
 double difference(const Array<T>& a, const Array<double>& b) {
     double worst = 0, top = 1e-30;
     for (std::int64_t i = 0; i < b.count(); i++) {
         double x = double(a.data()[i]), y = b.data()[i];
-        if (x == y) continue;  // infinities
+        if (x == y) continue;  // also for equal infinities
         double d = std::fabs(x - y);
         worst = d > worst || d != d ? d : worst;
         if (std::isfinite(y)) top = std::fmax(top, std::fabs(y));
@@ -236,7 +236,7 @@ double difference(const Array<T>& a, const Array<double>& b) {
 struct Seen {
     int key, row;
 };
-// The keys that a query row sees, in order, by asking for every one.
+// Returns the keys that a query row sees, in order, by asking visible() for every key.
 inline std::vector<Seen> seen_by(const SegmentGraph& graph, const QuerySegment& q, int row) {
     std::vector<Seen> seen;
     for (int v = q.sees_begin; v < q.sees_end; v++)

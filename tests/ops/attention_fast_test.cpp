@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fast forms of attention against the definition, on random segment graphs.
+// Compares the fast forms of attention with the definition, on random segment graphs.
 #include "tests/ops/attention_calls.h"
 
 #include "engine/ops/cpu/attention_plan.h"
@@ -98,8 +98,7 @@ TEST_CASE("attention: what a query does not see does not reach it, and its gradi
                 CHECK(equal_rows(call.dq, i, dq, i) == !sees);
                 checked += !sees;
             }
-        // The other way round: NaN in dy of one query reaches the gradients of the keys it sees and no
-        // others.
+        // The reverse: NaN in dy of one query reaches the gradients of exactly the keys that it sees.
         Call<float> back = as<float>(random_call(random, call.layout, 2, 16));
         if (graph.queries[0].begin == graph.queries[0].end) continue;
         back.forward();
@@ -132,7 +131,7 @@ TEST_CASE("attention: the plan of a document says what visible() says, in order"
             for (int key : plan.key_segments)
                 for (int row = graph.keys[key].begin; row < graph.keys[key].end; row++) packed.push_back({key, row});
             CHECK(int(packed.size()) == plan.rows);
-            std::size_t next = 0;  // the block that holds the next row
+            std::size_t next = 0;  // index of the block with the next row
             for (int s = document.first; s < document.last; s++) {
                 const QuerySegment& segment = graph.queries[s];
                 for (int row = segment.begin; row < segment.end;) {
@@ -169,7 +168,8 @@ TEST_CASE("attention: the plan of a document says what visible() says, in order"
     }
 }
 
-// Every key row has a value of its own that is 0 but for one channel, so that y tells which were kept.
+// The value of every key row is 0 except in one channel, which is different for each row. Therefore, y shows which keys
+// were kept.
 TEST_CASE("attention: dropout draws a number by stream, document, position, head and place of the key") {
     Sequence random(13, "draws");
     const int H = 3, D = 200;

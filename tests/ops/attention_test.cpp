@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The definition of attention: against a dense softmax and against calculus, the share that dropout takes,
-// and what is refused.
+// Tests the definition of attention against a dense softmax and against the complex step. Also tests the share of keys
+// that dropout drops, and refusals.
 #include "tests/ops/attention_calls.h"
 
 using namespace masquerade;
@@ -39,7 +39,7 @@ TEST_CASE("attention: a row that stands before the first block sees no block of 
         for (int before = 0; before < 3; before++)
             for (int j = 0; j < 16; j++) {
                 q.block_before = before;
-                // Numbers of blocks by counting up from a block far to the left.
+                // Counts blocks from a block far to the left, so that numbers are not negative.
                 const int own = (middle + 400) / 4 - 100, of_key = j / 4;
                 INFO("row ", middle, ", key ", j, ", ", before, " blocks before");
                 CHECK(pattern_allows(q, {3, 0, middle}, j) == (of_key <= own && of_key >= own - before));
@@ -89,7 +89,7 @@ TEST_CASE("attention: the definition's gradients by complex step") {
             call.backward();
             Call<complex> step = as<complex>(call);
             auto check = [&](Array<complex>& x, const Array<double>& dx) {
-                double worst = 0, top = 1e-3;  // where each row sees one key, all of dq is 0
+                double worst = 0, top = 1e-3;  // if each row sees only one key, dq is 0 everywhere
                 for (std::int64_t i = 0; i < x.count(); i++) {
                     const double h = 1e-100;
                     x.data()[i] += complex(0, h);
@@ -127,12 +127,12 @@ TEST_CASE("attention: dropout takes the share it should, and the rest grows") {
     Call<double> call = random_call(random, layout, 2, 8, 0.25);
     for (int i = 0; i < n; i++) call.document[i] = 3, call.position[i] = i;
     for (std::int64_t i = 0; i < call.kv[0].count(); i++)
-        call.kv[0].data()[i] = 1;  // all alike: p = 1/n, y = kept/n / 0.75
+        call.kv[0].data()[i] = 1;  // all values are 1, so p = 1/n and y = kept / n / 0.75
     call.forward();
     double kept = 0;
     for (std::int64_t i = 0; i < call.y.count(); i++) kept += call.y.data()[i] * 0.75 / double(call.y.count());
-    CHECK(std::fabs(kept - 0.75) <= 0.02);  // of 8192 draws: 4 standard deviations
-    CHECK(call.y(0, 0) != call.y(0, 8));    // heads differ
+    CHECK(std::fabs(kept - 0.75) <= 0.02);  // 4 standard deviations for 8,192 draws
+    CHECK(call.y(0, 0) != call.y(0, 8));    // the heads drop different keys
     CHECK(call.y(0, 0) != call.y(1, 0));
 }
 
@@ -166,12 +166,13 @@ TEST_CASE("attention: refuses what it cannot do") {
     };
     refused([](auto& c) { c.rule.heads = 3; });
     refused([](auto& c) { c.rule.dropout = 1; });
-    refused([](auto& c) { c.layout.graph.queries[1].begin = 3; });  // two segments hold a row
+    refused([](auto& c) { c.layout.graph.queries[1].begin = 3; });  // two segments contain the same row
     refused([](auto& c) { c.layout.graph.queries[1].end = 9; });
     refused([](auto& c) { c.layout.graph.keys[1].end = 9; });
     refused([](auto& c) { c.layout.graph.keys[1].source = 2; });
     refused([](auto& c) { c.layout.graph.sees[1] = 2; });
-    refused([](auto& c) { c.layout.graph.sees[1] = 0, c.layout.graph.queries[1].sees_begin = 0; });  // twice
+    // A key segment is seen twice.
+    refused([](auto& c) { c.layout.graph.sees[1] = 0, c.layout.graph.queries[1].sees_begin = 0; });
     refused([](auto& c) {
         c.layout.graph.queries[0].rule = Rule::rank;
         c.layout.graph.key_rank.clear();
@@ -182,7 +183,7 @@ TEST_CASE("attention: refuses what it cannot do") {
     thirds.kv[0] = {{8, 12}, "kv"};
     CHECK_THROWS_WITH_AS(thirds.forward(), doctest::Contains("as many heads or a divisor"), Error);
 
-    // Documents may share keys in decoding, but not where gradients flow.
+    // In decoding, documents may share keys. With a backward, they may not.
     Call<float> shared = good;
     shared.layout.graph.sees[1] = 0;
     shared.layout.graph.queries[1].self = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tensors of one cross-entropy, and its calls, for the tests of that op.
+// The tensors and the calls of one cross-entropy, for the tests of this op.
 #pragma once
 #include <cmath>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace masquerade {
 
-// Every third row weighs nothing, others less than that; dtotal is negative.
+// Every third row has the weight 0, and the other weights are below 1. dtotal is negative.
 struct CrossEntropy {
     DType a;
     Values h, w, b, weights, loss, lse, total, h1, w1, b1, dtotal, dh, dw, db;
@@ -35,7 +35,7 @@ struct CrossEntropy {
         for (std::int64_t n = 1; n < N; n += 3) weights.set(n, 0);
     }
     Ints ints() const { return {targets.data(), std::int64_t(targets.size())}; }
-    // Leaves those of the gradients that are asked for.
+    // Runs the forward, which computes the requested ones of the gradients.
     void forward(bool for_h = true, bool for_w = true, bool for_b = true) {
         cpu::cross_entropy_forward(h.view("head"), w.view("words"), b.view(), ints(), weights.view(), smoothing,
                                    loss.view(), lse.view(), total.view(), for_h ? h1.view() : View{},

@@ -84,7 +84,7 @@ TEST_CASE("cross_entropy: every bit is the same on any number of threads, a row'
 }
 
 TEST_CASE("cross_entropy: the total is the weighted sum of the losses, w1 one product over all rows") {
-    // Words are unit vectors, so h1 holds the gradients of the logits themselves.
+    // The rows of w are unit vectors, so h1 contains the gradients of the logits.
     for (std::int64_t N : {360, 700, 1000, 2048}) {
         CrossEntropy f(DType::f32, N, 40, 40);
         for (int i = 0; i < 40 * 40; i++) f.w.set(i, i % 41 == 0);
@@ -152,7 +152,7 @@ TEST_CASE("cross_entropy: words that a bias of minus infinity forbids have proba
     CHECK(std::fabs(f.loss[2]) <= 1e-6);
     CHECK(f.db[0] == 0);
     CHECK(std::fabs(f.db[2999]) <= 1e-6);
-    for (double huge : {200.0, -200.0}) {  // exp overflows unless the largest is taken out
+    for (double huge : {200.0, -200.0}) {  // exp overflows unless the largest logit is subtracted first
         for (int v = 0; v < 3000; v++) f.b.set(v, huge);
         f.forward();
         CHECK(std::fabs(f.loss[0] - 8) <= 4);

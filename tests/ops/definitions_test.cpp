@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Forwards against their formulas written out here, and every gradient stored once and added once. The ladder compares
-// an op with its own formula on other numbers, so that an error in the formula itself is for these to find.
+// Compares forwards with their formulas, which are written out here, and checks that every gradient can be stored and
+// added. The ladder compares an op only with its own formula on other numbers, so it cannot find an error in the
+// formula itself.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -19,7 +20,7 @@ const Grad absent;
 
 double tolerance(DType type) { return type == DType::f64 ? 1e-12 : 2e-5; }
 
-// y[i] is expected(i) for all i.
+// Checks that y[i] equals expected(i) for all i.
 void expect_numbers(const char* what, const Values& y, const std::function<double(std::int64_t)>& expected) {
     for (std::int64_t i = 0; i < y.count(); i++) {
         CAPTURE(what);
@@ -28,7 +29,7 @@ void expect_numbers(const char* what, const Values& y, const std::function<doubl
     }
 }
 
-// run(grad) stores a gradient over whatever was there, and adds the same numbers to it.
+// Checks that run(grad) stores a gradient over any numbers, and adds the same gradient if the Grad says so.
 void stores_and_adds(const char* what, DType type, const Shape& shape, const std::function<void(Grad)>& run) {
     Values stored(type, shape, NAN), added(type, shape, 0.75);
     run(stored.grad(false));
@@ -39,7 +40,7 @@ void stores_and_adds(const char* what, DType type, const Shape& shape, const std
     expect_numbers(what, added, [&](std::int64_t i) { return 0.75 + stored[i]; });
 }
 
-// The sum of a times b over a row of Z numbers; a and b may be one row each.
+// Returns the dot product of row `row` of a and of b; rows have Z numbers.
 double dot_of_row(const Values& a, const Values& b, std::int64_t row, std::int64_t Z) {
     double sum = 0;
     for (std::int64_t i = 0; i < Z; i++) sum += a[row * Z + i] * b[row * Z + i];
@@ -172,7 +173,7 @@ TEST_CASE("definitions: latents") {
                         [&](Grad d) { vmf_sample_backward(dz.view(), y.view(), w.view(), e.view(), d, Grad{}); });
 
         Values both = Values::random(type, {N, 2 * Z}, 4, 3), kl(type, {N}), dkl = Values::random(type, {N}, 5);
-        both.set(Z, 20), both.set(Z + 1, -20);  // log variances that are clamped
+        both.set(Z, 20), both.set(Z + 1, -20);  // log variances beyond the limits, which are clamped
         auto variance = [&](std::int64_t n, std::int64_t i) {
             return std::exp(std::min(8.0, std::max(-8.0, both[n * 2 * Z + Z + i])));
         };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every op refuses a call whose tensors are on two devices, whichever tensor it is, and asks the device of all of them.
+// Tests that every op checks the devices of all its tensors: it refuses a call in which one tensor, whichever it is, is
+// on another device.
 #include <doctest/doctest.h>
 
 #include <deque>
@@ -10,10 +11,11 @@ using namespace masquerade;
 
 namespace {
 
-// The arguments of calls that must not come so far as to compute: tensors of one number, "tensor 0", "tensor 1" ...
+// Makes the arguments of calls that must be refused before they compute: tensors of one number, with the paths "tensor
+// 0", "tensor 1" and so on.
 class Arguments {
   public:
-    // All on one device, but for the tensor with the number `other`: `apart` of them.
+    // All tensors are on `device`, except tensor number `other`, which is `apart`.
     Arguments(Device device, int other, View apart) : device_(device), other_(other), apart_(apart) {}
 
     template <class T>
@@ -57,7 +59,8 @@ void call(Arguments& a) {
     call<Op>(a, static_cast<typename Op::Parameters*>(nullptr));
 }
 
-// call(arguments) calls the op. This function is no template, because to compile it for every op takes half a minute.
+// call(arguments) calls the op. check_devices() is not a template, because it would take half a minute to compile it
+// for every op.
 void check_devices(const std::string& op, void (*call)(Arguments&)) {
     CAPTURE(op);
     const auto error_of = [&](Arguments& a) -> std::string {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random words drawn in vectors are those of Stream::at, and dropout keeps what they say, whatever the row's length.
+// Tests that random words that are drawn in vectors are those of Stream::at, and that dropout follows them for any
+// length of a row.
 #include "engine/ops/cpu/draws.h"
 
 #include <doctest/doctest.h>
@@ -25,7 +26,8 @@ TEST_CASE("draws: philox in every lane gives the words of the one of base/random
                 std::uint32_t word = round == 0 ? 0xffffffffu : random.bits();
                 counter[i].v[k] = word;
                 words[k][i] = word;
-                if (i < cpu::counters) halves[k][i] = word | std::uint64_t(random.bits()) << 32;  // of no account
+                // The upper half must not matter.
+                if (i < cpu::counters) halves[k][i] = word | std::uint64_t(random.bits()) << 32;
             }
         cpu::philox(words, key0, key1);
         cpu::philox(halves, key0, key1);

@@ -13,7 +13,7 @@ namespace {
 
 const DType types[] = {DType::f32, DType::bf16, DType::f64, DType::c128};
 
-// Ids with repetitions, the first and the last row of the table among them.
+// Returns ids with repetitions, including the first and the last row of the table.
 std::vector<int> some_ids(std::int64_t N, std::int64_t V) {
     std::vector<int> ids;
     for (std::int64_t n = 0; n < N; n++) ids.push_back(int(n % 3 == 0 ? 0 : n % 3 == 1 ? V - 1 : n * n % V));

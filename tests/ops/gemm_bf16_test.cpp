@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The matrix product of two bf16 factors in every form the machine has, against its definition in double, and
-// the promises about its bits.
+// Compares the matrix product of two bf16 factors with its definition in double, in every form that the machine has,
+// and tests the promises about its bits.
 #include "engine/base/error.h"
 #include "engine/ops/cpu/gemm.h"
 #include "engine/ops/cpu/parallel.h"
@@ -19,7 +19,7 @@ using namespace masquerade;
 
 namespace {
 
-// Runs f in every form this machine has, then restores the choice.
+// Runs f with every form that this machine has, then restores the previous form.
 template <class F>
 void in_every_form(F f) {
     std::string before = bf16_form(), form;
@@ -32,8 +32,8 @@ void in_every_form(F f) {
     set_bf16_form(before.c_str());
 }
 
-// A matrix of bf16 anywhere in memory: row and column strides, and an offset from a whole cache line. NaN lies
-// between its numbers.
+// A bf16 matrix in memory, with row and column strides and an offset from a cache line. The memory between its numbers
+// contains NaN.
 struct Stored {
     std::int64_t rows, columns, row, column, offset;
     std::vector<bfloat16> numbers;
@@ -50,7 +50,7 @@ struct Stored {
     Stored(Stored&&) = default;
     bfloat16& at(std::int64_t i, std::int64_t j) { return numbers[std::size_t(offset + i * row + j * column)]; }
     float at(std::int64_t i, std::int64_t j) const { return numbers[std::size_t(offset + i * row + j * column)]; }
-    Stored fill(unsigned salt) {  // by place in the matrix, not in memory
+    Stored fill(unsigned salt) {  // the numbers depend on the place in the matrix, not in memory
         for (std::int64_t i = 0; i < rows; i++)
             for (std::int64_t j = 0; j < columns; j++) {
                 salt = salt * 1664525u + 1013904223u;
@@ -73,7 +73,7 @@ Stored stored(std::int64_t rows, std::int64_t columns, bool turned, unsigned sal
     return turned ? Stored(rows, columns, 1, rows).fill(salt) : Stored(rows, columns, columns, 1).fill(salt);
 }
 
-// C, with room around and between its rows that must stay as it is.
+// The result C. The memory around it and between its rows must not change.
 template <class S>
 struct Target {
     static constexpr std::int64_t guard = 40, gap = 3;
@@ -98,7 +98,7 @@ struct Target {
     }
 };
 
-// The product in double, and |row of A| |column of B|.
+// The product in double, and for each element |row of A| |column of B|.
 struct Reference {
     std::int64_t columns;
     std::vector<double> sums, norms;
@@ -118,8 +118,8 @@ struct Reference {
         }
     }
 
-    // The largest error of c in units of what may be lost. Every product is exact in float; the sums lose about
-    // 2^-25 of every partial sum, the one rounding of a C of bf16 at most 2^-8 of it.
+    // Returns the largest error of c, in units of the permitted error. Every product is exact in float. The sums lose
+    // about 2^-25 of every partial sum, and the rounding of a C in bf16 loses at most 2^-8 of it.
     template <class S>
     double worst(const Target<S>& c, double start, const float* bias) const {
         double worst = 0;
@@ -204,7 +204,7 @@ TEST_CASE("gemm of bf16: any strides, any alignment, the same bits") {
                 gemm(m, n, k, a.factor(), b.factor(), c.product());
                 CHECK(different(plain, 0, 0, c) == 0);
             }
-        // One row for all, one number for all.
+        // The row stride of A is 0, so that all rows of A are the same.
         Stored row = Stored(1, k, 0, 1).fill(5);
         Target<float> c(m, n, 7), one(1, n, 7);
         gemm(m, n, k, row.factor(), b0.factor(), c.product());
@@ -215,7 +215,8 @@ TEST_CASE("gemm of bf16: any strides, any alignment, the same bits") {
 
 TEST_CASE("gemm of bf16: the bits of an element depend neither on M, N, the threads nor its place") {
 #ifdef __SANITIZE_ADDRESS__
-    const std::int64_t most = 130;  // more rows are more of the same accesses, each of which is watched here
+    // With the sanitizer, every access is slow, and more rows only repeat the same kinds of accesses.
+    const std::int64_t most = 130;
 #else
     const std::int64_t most = 2048;
 #endif
@@ -255,7 +256,8 @@ TEST_CASE("gemm of bf16: a C of bf16 is the float sum, with bias and what was th
     const std::int64_t m = 70, n = 90, k = 2700;
     std::vector<float> bias = some_bias(n);
     in_every_form([&] {
-        if (std::string(bf16_form()) == "widened") return;  // adds bias and C before the later blocks of K
+        // This form adds the bias and C before the later blocks of K.
+        if (std::string(bf16_form()) == "widened") return;
         for (const Order& order : orders) {
             Stored a = stored(m, k, order.a, 5), b = stored(k, n, order.b, 6);
             Target<float> sums(m, n, 0);
@@ -274,7 +276,7 @@ TEST_CASE("gemm of bf16: a C of bf16 is the float sum, with bias and what was th
 TEST_CASE("gemm of bf16: pieces of K added to a C of f32 are the chain of the whole") {
     const std::int64_t m = 50, n = 70, cuts[] = {0, 32, 352, 1312, 1999};
     in_every_form([&] {
-        if (std::string(bf16_form()) == "widened") return;  // its blocks of K are gemm_depth deep
+        if (std::string(bf16_form()) == "widened") return;  // this form has blocks of K of another size, gemm_depth
         for (const Order& order : orders) {
             Stored a = stored(m, 1999, order.a, 7), b = stored(1999, n, order.b, 8);
             Target<float> whole(m, n, 0.25f), pieces(m, n, 0.25f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The matrix product against its definition in double, and the promise that an element's bits depend on
-// nothing but its row and column.
+// Compares the matrix product with its definition in double, and tests the promise that the bits of an element depend
+// only on its row and its column.
 #include "engine/ops/cpu/gemm.h"
 
 #include "engine/base/error.h"
@@ -18,7 +18,7 @@ using namespace masquerade;
 
 namespace {
 
-// A matrix of f32 or bf16, stored in either order.
+// A matrix of f32 or bf16, stored by rows or by columns.
 struct Stored {
     DType dtype;
     std::int64_t rows, columns;
@@ -46,7 +46,7 @@ struct Stored {
     }
 };
 
-// Where C goes, with room before and behind that must stay as it is.
+// The result C. The memory before and behind it must not change.
 struct Target {
     DType dtype;
     std::int64_t columns;
@@ -83,7 +83,7 @@ struct Order {
 };
 const Order orders[] = {{"NN", false, false}, {"NT", false, true}, {"TN", true, false}, {"TT", true, true}};
 
-// Runs f under every instruction set this machine has, then restores the choice.
+// Runs f with every instruction set that this machine has, then restores the previous one.
 template <class F>
 void under_every_instruction_set(F f) {
     std::string before = instruction_set();
@@ -95,7 +95,8 @@ void under_every_instruction_set(F f) {
     set_instruction_set(before.c_str());
 }
 
-// The largest |c - reference| in units of the bound: 8 eps sqrt(K) |a||b| and the rounding of what is stored.
+// Returns the largest |c - reference|, in units of its bound: 8 eps sqrt(K) |a||b| plus the rounding of the stored
+// result.
 double worst(const Stored& a, const Stored& b, const Target& c, double start, const float* bias) {
     double worst = 0;
     for (std::int64_t i = 0; i < a.rows; i++)

@@ -7,8 +7,8 @@
 
 using namespace masquerade;
 
-// Label smoothing is linear in the labels: (1-e) of what the target gives and e/V of what every word would give as the
-// target, each without smoothing.
+// Label smoothing is linear in the labels. The smoothed loss is (1 - e) times the loss of the target, plus e / V times
+// the loss of every word as the target, each without smoothing.
 TEST_CASE("cross_entropy: smoothed, it is the mean over targets drawn by the smoothed labels") {
     constexpr double e = 0.3;
     constexpr int N = 6, C = 5, V = 40;
@@ -20,7 +20,7 @@ TEST_CASE("cross_entropy: smoothed, it is the mean over targets drawn by the smo
         auto add = [](const Values& x, double share, Values& to) {
             for (std::int64_t i = 0; i < x.count(); i++) to.set(i, to[i] + share * x[i]);
         };
-        for (int v = -1; v < V; v++) {  // -1: the targets as they are
+        for (int v = -1; v < V; v++) {  // -1: the targets themselves
             if (v >= 0) plain.targets.assign(N, v);
             plain.forward();
             const double share = v < 0 ? 1 - e : e / V;
@@ -39,7 +39,7 @@ TEST_CASE("cross_entropy: smoothed, it is the mean over targets drawn by the smo
     }
 }
 
-// The sum of the logits is not asked for at all where it has no share: 0 times infinity would be NaN.
+// If the sum of the logits has no weight, it must not be computed, because 0 times infinity is NaN.
 TEST_CASE("cross_entropy: a forbidden word makes a smoothed loss infinite, its gradients stay finite") {
     for (DType type : {DType::f32, DType::bf16, DType::f64}) {
         CrossEntropy f(type, 3, 4, 300);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every op of ops.h climbs the ladder; and the ladder itself finds what is planted to be found.
+// Runs the ladder on every op of ops.h, and tests that the ladder finds planted errors.
 #include <doctest/doctest.h>
 
 #include "engine/math/point.h"
@@ -17,7 +17,8 @@ Findings findings_of(const Op& op, void (*check)(const Op&, Findings&)) {
     return findings;
 }
 
-// All rows of the op that a line of ops.h names: its backward against calculus, the rest with its forward.
+// Checks all rows of the op table for the op that a line of ops.h names. If the line names a backward, checks it with
+// the complex step; otherwise, checks the op with its forward.
 void climb(std::string line) {
     const std::size_t end = line.find("_backward");
     const bool backward = end != std::string::npos;
@@ -33,7 +34,7 @@ void climb(std::string line) {
     if (!found) FAIL_CHECK(line << " has no row in engine/check/ops_table.cpp");
 }
 
-// A small op with a fault of choice: y = gelu(x) w for every row, and its gradients.
+// A small op with one of several errors: y = gelu(x) w for every row, and its gradients.
 struct Planted {
     const char* kind;
     bool in(const char* name) const { return std::string(name) == kind; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The gelu inside a feed-forward network is made beside the products, part by part; its bits are those of the two ops
-// that it stands for.
+// Tests linear_gelu and gelu_linear, which compute the gelu of a feed-forward network together with a product, part by
+// part. Their bits must be those of the separate ops.
 #include "engine/ops/table.h"
 #include "tests/ops/product_forms.h"
 #include "tests/ops/values.h"
@@ -54,7 +54,7 @@ void expect_same_bits(const Network& a, const Network& b) {
 }  // namespace
 
 TEST_CASE("linear gelu: the bits of the two ops, in every type, kind, size, instruction set and form") {
-    // Tails of tiles, more than one block of depth, of packed columns, of rows that lie across.
+    // The sizes have incomplete tiles, and more than one block of depth, of packed columns and of rows.
     const std::int64_t sizes[][3] = {{1, 1, 1}, {13, 31, 33}, {25, 700, 70}, {200, 9, 830}, {0, 8, 9}};
     each_product_form([&](const std::string& form, int count) {
         for (const auto& size : sizes)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Queries and keys are turned beside the product that makes them, part by part; the bits are those of the two ops that
-// it stands for.
+// Tests linear_rotary, which rotates queries and keys together with the product that computes them, part by part. Its
+// bits must be those of the two separate ops.
 #include "engine/ops/table.h"
 #include "tests/ops/product_forms.h"
 #include "tests/ops/values.h"
@@ -20,7 +20,7 @@ struct Projection {
     DType a;
     std::vector<int> places;
     Values rotary_table, x, w, b, dy, y, dx, dw, db;
-    // `heads` of D numbers are turned, `more` are not.
+    // `heads` heads of D numbers are rotated, and `more` further columns are not.
     Projection(DType type, std::int64_t M, std::int64_t I, int heads, int D, int more)
         : columns(heads * D),
           a(arithmetic_of(type)),
@@ -61,7 +61,7 @@ void expect_same_bits(const Projection& a, const Projection& b) {
 }  // namespace
 
 TEST_CASE("linear rotary: the bits of the two ops, in every type, size, instruction set and form") {
-    // Heads that end inside a tile and begin before one, columns that stay, more than one block of depth, no rows.
+    // The sizes have heads that cross tiles, columns that are not rotated, more than one block of depth, and no rows.
     const int sizes[][5] = {
         {1, 1, 1, 2, 0}, {13, 31, 3, 22, 5}, {70, 330, 2, 64, 128}, {200, 24, 12, 36, 1}, {0, 8, 1, 4, 4}};
     each_product_form([&](const std::string& form, int) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The local positional lambda against its formula on every pair that a mask lets see, and what is refused.
+// Compares the local positional lambda with its formula, for every pair that a mask permits, and tests refusals.
 #include "engine/ops/local_plan.h"
 #include "tests/ops/attention_calls.h"
 

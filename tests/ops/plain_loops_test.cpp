@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ops without a backward against plain loops in double, in every size of the ladder. The complex step cannot check
-// them, and the ladder compares an op only with its own formula.
+// Compares the ops without a backward with plain loops in double, in every size of the ladder. The complex step cannot
+// check these ops, and the ladder compares an op only with its own formula.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using namespace masquerade::ladder;
 
 namespace {
 
-// The tensors of a call in double.
+// The tensors of a call, in double.
 struct Doubles {
     const Call& call;
     double* operator[](const char* name) const { return call(name).as<double>(); }
@@ -49,7 +49,8 @@ void global_norm_defined(const Doubles& a) {
     *a["norm"] = std::sqrt(square);
 }
 
-// The rule of the rows "adamw": the decay is 0.1, all other numbers are those of OptimiserRule.
+// The definition for the rows "adamw" of the op table. The decay is 0.1, and all other numbers are the defaults of
+// OptimiserRule.
 void adamw_defined(const Doubles& a, double clip) {
     const OptimiserRule rule;
     const double *control = a["control"], factor = clip > 0 ? std::min(1.0, clip / *a["norm"]) : 1;
@@ -90,7 +91,8 @@ void nearest_level_defined(const Doubles& a, int levels) {
     }
 }
 
-// The rule of the row "learn_codes": decay 0.9, dead below 0.3 of the mean, drawn from the stream of step 2.
+// The definition for the row "learn_codes": the decay is 0.9, a code is dead below 0.3 of the mean, and the stream is
+// that of step 2.
 void learn_codes_defined(const Doubles& a) {
     constexpr double decay = 0.9, least = 0.3;
     const Stream stream = make_stream(5, "ladder", 2);
@@ -137,7 +139,7 @@ TEST_CASE("plain loops: every op without a backward") {
     for (const auto& [name, define] : defined) names.insert(name);
     for (const Op& op : ops_table()) {
         CAPTURE(op.name);
-        // apollo has a test of its own, tests/train/apollo_test.cpp
+        // tests/train/apollo_test.cpp tests apollo.
         const bool has_backward = prepared(op, op.small.front()).backward != nullptr;
         CHECK((has_backward || names.count(op.name) || op.name.rfind("apollo", 0) == 0));
         for (const auto& [name, define] : defined) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every way in which the CPU engine can multiply here, one after the other.
+// Runs tests with every way in which the CPU engine can multiply on this machine.
 #pragma once
 #include <string>
 
@@ -8,8 +8,8 @@
 
 namespace masquerade {
 
-// f(what, threads) under each instruction set and form of bf16 that the machine has, with one thread and with three;
-// then all is as before.
+// Calls f(description, threads) with each instruction set and each form of bf16 that the machine has, with one thread
+// and with three threads. Then restores the previous settings.
 template <class F>
 void each_product_form(F f) {
     const std::string set = instruction_set(), form = bf16_form();

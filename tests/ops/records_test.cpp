@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every record that nn leaves on a tape: its keep, its inputs, its gradients (RecordCheck); and none is left out.
+// Tests every record that the functions of nn leave on a tape: the tensors that it keeps, its inputs and its gradients.
+// Also tests that no record is left out.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -227,7 +228,8 @@ std::string faults_of(const Op& op, Records& records) {
     return all;
 }
 
-// The names in the sources of the engine and the models: of functions written for records, and of ops of records.
+// Returns names in the sources of the engine and the models: functions that are written for records, and ops of
+// records.
 std::set<std::string> names_in_sources() {
     const std::regex function("void (\\w+)_record_(forward|backward)\\(const Record& "),
         op("(Record\\(\"|run_op\\(t, name, )(\\w+?)(\"\\)|_forward)");
@@ -244,7 +246,7 @@ std::set<std::string> names_in_sources() {
     return names;
 }
 
-// y = gelu(x) with a record that has a fault of choice.
+// y = gelu(x), with a record that has one of several errors.
 std::string planted_fault;
 
 void planted_forward(const Record& r) { gelu_forward(r.x(), GeluKind::erf, r.y()); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// residual_norm is dropout, add and layernorm: in float every bit, forward and backward.
+// Tests that residual_norm has, in float, the bits of dropout, add and layernorm, forward and backward.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Row numbers and positions are looked at before anything is read or written by them.
+// Tests that row numbers and positions are checked before anything is read or written at them.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ using namespace masquerade;
 
 namespace {
 
-// (rows,4), f32
+// A matrix of f32, (rows,4).
 struct Matrix {
     std::vector<float> numbers;
     View view;

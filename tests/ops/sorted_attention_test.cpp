@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention that sorts rows by what they hold, against its definition on every pair: lsh_attention by a bit mask of
-// bucket and chunk, sinkhorn by plain division and sums.
+// Compares ops that sort rows by their contents with their definitions for every pair of rows: lsh_attention with a bit
+// mask of buckets and chunks, and sinkhorn with plain divisions and sums.
 #include "engine/ops/block_plan.h"
 #include "tests/ops/attention_calls.h"
 
@@ -13,7 +13,8 @@ namespace {
 
 constexpr int H = 2, D = 3, C = H * D;
 
-// Documents of one segment that sees itself, of which some rows ask, with rows of nobody between them.
+// Documents of one segment, which sees itself. Only some of the rows are queries. Between the segments are rows of no
+// document.
 struct Documents {
     SegmentGraph graph;
     int rows = 0, queries = 0;
@@ -21,7 +22,7 @@ struct Documents {
         int begin, end;
     };
     std::vector<Segment> segments;
-    std::vector<int> row;  // of a query; -1: none
+    std::vector<int> row;  // for each query: its row; -1: none
 };
 
 Documents random_documents(Sequence& random, int count, int biggest, bool all_ask) {
@@ -33,7 +34,7 @@ Documents random_documents(Sequence& random, int count, int biggest, bool all_as
         all.graph.keys.push_back({0, begin, all.rows += n, 0});
         if (n > 0) all.segments.push_back({begin, all.rows});
         for (int from = 0, to; from < n || (n == 0 && from == 0); from = to + 1) {
-            to = all_ask || n == 0 ? n : std::min(n, from + 1 + upto(4));  // and one that does not ask
+            to = all_ask || n == 0 ? n : std::min(n, from + 1 + upto(4));  // the row after the queries is no query
             QuerySegment q;
             q.begin = all.queries += all_ask ? 0 : upto(1);
             all.row.resize(std::size_t(q.begin), -1);
@@ -55,8 +56,8 @@ Array<double> numbers(Sequence& random, int rows, int columns, double deviation 
     return a;
 }
 
-// The keys that the rows of a segment see: the segments that they see as a whole, then their own. A row precedes another
-// in this list if it comes first by the rule of both.
+// Returns the keys that the rows of a segment see: first the keys of other segments, then the keys of their own
+// segment. For an anticausal rule, each of the two lists is reversed. For a rank rule, the own keys are sorted by rank.
 std::vector<int> list_of(const SegmentGraph& graph, const QuerySegment& q) {
     std::vector<int> others, selves;
     for (int i = q.sees_begin; i < q.sees_end; i++) {
@@ -79,7 +80,7 @@ const QuerySegment& segment_of(const SegmentGraph& graph, int query) {
     return *q;
 }
 
-// The rows that a query sees, each pair by the rule of the segments.
+// Returns the rows that a query sees, by the rule of the segments for each pair.
 std::set<int> seen_by(const SegmentGraph& graph, const QuerySegment& q, int query) {
     std::set<int> seen;
     for (int i = q.sees_begin; i < q.sees_end; i++) {
@@ -115,7 +116,8 @@ struct Lsh {
             }
         return int(std::max_element(turned.begin(), turned.end()) - turned.begin());
     }
-    // The keys of row m of y: what its mask lets it see, in its bucket, in the chunk of its own row or the one before.
+    // Returns the keys of row m of y: those that its mask permits, in the same bucket, and in the chunk of its own row
+    // or the chunk before.
     std::vector<int> found(int m, int head) const {
         const QuerySegment& asking = segment_of(documents.graph, m);
         const int own = documents.row[std::size_t(m)];
@@ -141,7 +143,7 @@ struct Lsh {
         }
         return all.empty() ? std::vector<int>{own} : std::vector<int>(all.begin(), all.end());
     }
-    // Whether each row of a segment sees each other one.
+    // For each row of a segment, whether it sees each row of the segment.
     std::vector<std::vector<char>> sees(Documents::Segment s, int head) const {
         const std::size_t n = std::size_t(s.end - s.begin);
         std::vector<std::vector<char>> bits(n, std::vector<char>(n, 0));
@@ -167,7 +169,7 @@ struct Lsh {
 
 TEST_CASE("lsh_attention: softmax over the bit mask of its buckets and chunks") {
     Sequence random(3, "buckets");
-    int alone = 0, all = 0, some = 0;  // rows that see themselves, everything else, or less
+    int alone = 0, all = 0, some = 0;  // numbers of rows that see only themselves, all other rows, or some of them
     for (int round = 0; round < 80; round++) {
         const int buckets = 2 * (1 + int(random.below(4)));
         Lsh c(random, random_documents(random, 3, 24, round % 2), 1 + int(random.below(4)), buckets,
@@ -207,7 +209,8 @@ TEST_CASE("lsh_attention: softmax over the bit mask of its buckets and chunks") 
 
 namespace {
 
-// Documents of two segments by this rule. The second one sees the first, a row of it, or neither, and some rows ask.
+// Returns documents of two segments with this rule. The second segment sees the first one, one row of it, or nothing of
+// it. Some rows are queries.
 Documents two_segments(Sequence& random, Rule rule) {
     Documents all;
     SegmentGraph& graph = all.graph;
@@ -282,7 +285,8 @@ TEST_CASE("lsh_attention: dropout drops the share it says, and scales what it ke
     c.rule.attention.dropout = 0.25f;
     c.rule.attention.rows = {{document.data(), std::int64_t(document.size())},
                              {position.data(), std::int64_t(position.size())}};
-    for (std::int64_t i = 0; i < c.v.count(); i++) c.v.data()[i] = 1;  // y is what is left of the probabilities
+    // Y becomes the sum of the probabilities that are not dropped.
+    for (std::int64_t i = 0; i < c.v.count(); i++) c.v.data()[i] = 1;
     double mean = 0, square = 0;
     constexpr int draws = 400;
     for (std::uint32_t step = 0; step < draws; step++) {
@@ -318,7 +322,7 @@ struct Sorting {
         for (int row = begin; row < end; row++) total += of(row, column) / (end - begin);
         return total;
     }
-    // S of a segment's blocks, for one head.
+    // Returns the matrix S of a segment's blocks, for one head.
     std::vector<std::vector<double>> matrix(Documents::Segment one, int U, int head) const {
         std::vector<std::vector<double>> S(std::size_t(U), std::vector<double>(std::size_t(U), 0));
         for (int u = 0; u < U; u++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention through a bounded state: against its formula on every pair that a mask lets see, continued from a state,
-// with packs of any size, and what is refused.
+// Tests attention through a bounded state: against its formula for every pair that a mask permits, continued from a
+// state, with packs of any size, and refusals.
 #include <algorithm>
 
 #include "engine/ops/state_plan.h"
@@ -57,7 +57,8 @@ StateCall<double> random_state_call(Sequence& random, const StateRule& rule, con
     return c;
 }
 
-// The keys that a row sees, in the order in which a state meets them: its own segment last, backwards or by rank.
+// Returns the keys that a row sees, in the order in which a state reads them. Its own segment comes last; within it,
+// the order is backwards for an anticausal rule, and by rank for rank rules.
 std::vector<Seen> in_order(const SegmentGraph& graph, const QuerySegment& q, int row) {
     std::vector<Seen> seen = seen_by(graph, q, row);
     const auto own = std::stable_partition(seen.begin(), seen.end(), [&](const Seen& k) { return k.key != q.self; });
@@ -69,7 +70,7 @@ std::vector<Seen> in_order(const SegmentGraph& graph, const QuerySegment& q, int
     return seen;
 }
 
-// The formula of engine/math/state.h on the keys that a row sees, for one head.
+// Returns the result of the formula in engine/math/state.h for one head, computed over the keys that a row sees.
 std::vector<double> formula(const StateCall<double>& c, const QuerySegment& segment, int row, int head) {
     const int R = c.rule.slots;
     const bool exponential = c.rule.pack == StatePack::exponential, kernel = c.rule.read == StateRead::kernel;
@@ -77,7 +78,7 @@ std::vector<double> formula(const StateCall<double>& c, const QuerySegment& segm
         V(std::size_t(R * D), 0);
     const std::vector<Seen> seen = in_order(c.layout.graph, segment, row);
     std::vector<double> shares(seen.size(), 1);
-    double open = 1;  // of the gates behind a key
+    double open = 1;  // product of the gates behind a key
     for (std::size_t k = seen.size(); k-- > 0 && c.rule.pack == StatePack::gated;) {
         const double g =
             1 / (1 + std::exp(-c.gate[c.layout.graph.keys[std::size_t(seen[k].key)].source](seen[k].row, head)));

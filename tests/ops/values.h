@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A tensor of any type for the tests of single ops: its numbers are read and written as complex, whatever it
-// stores.
+// A tensor of any type for the tests of single ops. Its numbers are read and written as complex numbers, whatever the
+// type is.
 #pragma once
 #include "engine/tensor/view.h"
 
@@ -17,7 +17,7 @@ struct Values {
         bytes.resize(std::size_t(size.count()) * bytes_of(type));
         for (std::int64_t i = 0; i < count(); i++) set(i, fill);
     }
-    // Numbers in [-scale, scale] that bf16 holds exactly, the same for every type.
+    // Returns numbers in [-scale, scale] that bf16 can represent exactly. They are the same for every type.
     static Values random(DType type, Shape size, unsigned salt, double scale = 1) {
         Values v(type, size);
         for (std::int64_t i = 0; i < v.count(); i++) {
@@ -51,7 +51,7 @@ struct Values {
     double operator[](std::int64_t i) const { return get(i).real(); }
 };
 
-// The largest difference, relative to the largest number of b. NaN anywhere gives NaN.
+// Returns the largest difference, relative to the largest number of b; NaN if any number is NaN.
 inline double difference(const Values& a, const Values& b) {
     double worst = 0, scale = 1e-30;
     for (std::int64_t i = 0; i < a.count(); i++) {
@@ -62,14 +62,14 @@ inline double difference(const Values& a, const Values& b) {
     return worst / scale;
 }
 
-// dot(cotangent, y): the scalar whose gradient a test looks at.
+// dot(cotangent, y) is the scalar whose gradient a test checks.
 inline complex dot(const Values& cotangent, const Values& y) {
     complex s = 0;
     for (std::int64_t i = 0; i < y.count(); i++) s += cotangent.get(i) * y.get(i);
     return s;
 }
 
-// The gradient by the complex step: im f(x + i h) / h, one number of x at a time.
+// Returns the gradient by the complex step, im f(x + i h) / h, for one number of x at a time.
 template <class F>
 Values complex_step(Values& x, F f) {
     const double h = 1e-30;

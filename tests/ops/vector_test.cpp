@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Vectors of the machine's floats, lane for lane against the same in plain C++.
+// Compares vectors of floats of this machine with the same arithmetic in plain C++, lane by lane.
 #include <doctest/doctest.h>
 
 #include "engine/ops/cpu/vector.h"

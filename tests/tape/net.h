@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A small program that has everything which makes a tape hard: forks, a tensor used twice by one op, tied and
-// repeated parameters, dropout, nested scopes, statistics.
+// A small program with everything that is difficult for a tape: forks, a tensor that an op uses twice, tied and
+// repeated parameters, dropout, nested scopes, and statistics.
 #pragma once
 #include "engine/nn/functions.h"
 #include "engine/nn/parameters.h"
@@ -16,8 +16,8 @@ struct Net {
     Arena arena;
     Tape tape;
     Tensor *table, *norm_w, *norm_b, *head_b, *unused;
-    Tensor* watched = nullptr;  // the last layer's gelu, of this step
-    bool watching = false;      // it is retained
+    Tensor* watched = nullptr;  // the gelu of the last layer in this step
+    bool watching = false;      // whether the tape retains `watched`
     struct Layer {
         Tensor *up, *up_b, *down, *down_b;
     };
@@ -41,7 +41,7 @@ struct Net {
         parameters.allocate(4);
     }
 
-    // One step over so many rows, up to the loss.
+    // Runs a step with this number of rows, up to the loss.
     Tensor* loss(int rows, std::uint32_t step = 0) {
         ids.clear(), targets.clear(), document.clear(), position.clear();
         for (int i = 0; i < rows; i++) {
@@ -75,7 +75,7 @@ struct Net {
         return total;
     }
 
-    // The bits of all gradients, then those of the loss.
+    // Returns the bits of all gradients, and then those of the loss.
     std::vector<char> bits(Tensor* total) {
         std::vector<char> all;
         for (const View& v : {parameters.gradients(), total->view()})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The memory plan: whatever lives at one time lies apart.
+// Tests the memory plan: blocks that are in use at the same time do not overlap.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ bool overlap(const ArenaBlock& a, const ArenaBlock& b) {
     return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
 
-// The bytes that are alive at the busiest tick: no plan needs less.
+// Returns the number of bytes in use at the busiest tick. No plan can need less.
 std::size_t peak(const std::vector<ArenaBlock>& blocks, int ticks) {
     std::size_t most = 0;
     for (int t = 0; t < ticks; t++) {
@@ -73,7 +73,7 @@ TEST_CASE("arena: the second step of a bucket has the plan of the first") {
         std::vector<void*> at(3);
         std::vector<int> block(3);
         arena.begin_step(bucket);
-        for (std::size_t i = 0; i < 3; i++) {  // each dies when the next is there
+        for (std::size_t i = 0; i < 3; i++) {  // each block is used until the next one is taken
             arena.tick();
             at[i] = arena.take(bytes, &block[i]);
             if (i > 0) arena.touch(block[i - 1]);
@@ -89,7 +89,7 @@ TEST_CASE("arena: the second step of a bucket has the plan of the first") {
     CHECK(arena.planned());
     CHECK(a[0] == a[2]);
     CHECK(a[0] != a[1]);
-    step("large", 5000);  // a bucket of its own, which needs more room
+    step("large", 5000);  // another bucket, which needs more room
     arena.end_step();
     CHECK(arena.planned_bytes() == 2 * 5056);
     auto b = step("small", 1000);
@@ -119,7 +119,7 @@ TEST_CASE("arena: kept blocks lie side by side in one buffer, which grows with t
     CHECK(arena.planned_bytes() == 1024 + 64);
     const auto small = step({40, 1000});
     CHECK(small[1] == small[0] + 64);
-    step({40, 1000, 500});  // the last one finds no room
+    step({40, 1000, 500});  // the planned memory has no room for the last block
     CHECK(arena.planned_bytes() == 64 + 1024 + 512);
     const auto all = step({40, 1000, 500}), again = step({500, 1000, 40});
     CHECK(all[2] == all[0] + 64 + 1024);
@@ -147,7 +147,7 @@ TEST_CASE("arena: a step that was given up says nothing of its bucket") {
     Arena arena;
     int block;
     arena.begin_step("a");
-    arena.take(64, &block);  // and something threw
+    arena.take(64, &block);  // as if an exception had ended the step
     for (int repeat = 0; repeat < 3; repeat++) {
         arena.begin_step("a");
         CHECK(arena.planned() == (repeat > 0));

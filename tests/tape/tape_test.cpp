@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tape: same bits planned or not, recomputed or kept, flat or scope by scope; forks; errors.
+// Tests the tape: the bits are the same with and without a memory plan, with recomputed or kept values, and replayed at
+// once or scope by scope. Also tests forks and errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@ using namespace masquerade;
 
 namespace {
 
-// A gelu whose record forgets to say that its backward reads x.
+// A gelu whose record does not say that its backward reads x.
 void forgetful_forward(const Record& r) { gelu_forward(r.x(), GeluKind::erf, r.y()); }
 void forgetful_backward(const Record& r) { gelu_backward(r.dy(), r.x(), GeluKind::erf, r.dx()); }
 
@@ -32,7 +33,7 @@ void flatten_backward(const Record& r) {
     for (std::int64_t i = 0; i < r.dy().count(); i++) put(dx.view.as<float>()[i], r.dy().as<float>()[i], dx.add);
 }
 
-// x twice: y = 2 x and z = 3 x, both with a gradient.
+// An op with two outputs, y = 2 x and z = 3 x, which both may have a gradient.
 void twice_forward(const Record& r) {
     for (std::int64_t i = 0; i < r.x().count(); i++) {
         r.y(0).as<float>()[i] = 2 * r.x().as<float>()[i];
@@ -45,7 +46,7 @@ void twice_backward(const Record& r) {
         put(dx.view.as<float>()[i], 2 * r.dy(0).as<float>()[i] + 3 * r.dy(1).as<float>()[i], dx.add);
 }
 
-// The sum of all numbers of x.
+// Returns the sum of all numbers of x.
 Tensor* sum_of(Tape& tape, Tensor* x) {
     const std::int64_t n = x->shape.count();
     Tensor* flat = tape.declare(x->path + ".flat", {n}, x->dtype);
@@ -131,7 +132,7 @@ TEST_CASE("tape: what is recomputed is computed twice, nothing else is") {
         net.step(9);
         return counter.count;
     };
-    const int all = forwards({}), layer = 7, ffn = 4;  // records
+    const int all = forwards({}), layer = 7, ffn = 4;  // numbers of records
     CHECK(forwards({"layer.1"}) == all + layer);
     CHECK(forwards({"layer.1.ffn"}) == all + ffn);
     CHECK(forwards({"layer.*"}) == all + Net::layers * layer);
@@ -161,7 +162,7 @@ TEST_CASE("tape: poison changes nothing where every read is declared, and finds 
             tape.backward(loss);
             tape.end();
         };
-        step();  // the first one has no plan yet
+        step();  // the first step has no plan yet
         std::string said = "nothing";
         try {
             step();
@@ -182,7 +183,7 @@ TEST_CASE("tape: replayed scope by scope == flat") {
         walked.parameters.start_gradients();
         walked.tape.seed_gradient(total);
         std::size_t end = walked.tape.records().size();
-        const auto& segments = walked.tape.segments();  // an inner scope closes before its outer one
+        const auto& segments = walked.tape.segments();  // inner scopes come before their outer scopes
         for (std::size_t i = segments.size(); i-- > 0;) {
             if (segments[i].name.find("ffn") != std::string::npos) continue;
             walked.tape.replay(segments[i].end, end);
@@ -233,7 +234,7 @@ TEST_CASE("tape: the first writer stores, the next ones add; nothing of the last
         Tensor* y = add(tape, add(tape, x, x, "a"), x, "b");      // 3 x
         Tensor* z = embedding(tape, tape.ints(ids), w, "again");  // + w
         Tensor* loss = sum_of(tape, add(tape, y, z, "y"));
-        for (int i = 0; i < 4; i++) static_cast<float*>(w->grad)[i] = 100;  // what an earlier step left
+        for (int i = 0; i < 4; i++) static_cast<float*>(w->grad)[i] = 100;  // values that an earlier step has left
         for (int i = 0; i < 2; i++) static_cast<float*>(idle->grad)[i] = 100;
         p.start_gradients();
         tape.backward(loss);
@@ -269,7 +270,7 @@ TEST_CASE("tape: a record with two outputs gets the gradient of each, zeros wher
         Tape tape(arena, DType::f32);
         std::vector<int> ids = {0, 1};
         for (int step = 0; step < 3; step++)
-            for (int used = 1; used <= 3; used++) {  // a bit for each output
+            for (int used = 1; used <= 3; used++) {  // bit i is 1 if output i is used
                 tape.begin(std::to_string(used));
                 Tensor* x = embedding(tape, tape.ints(ids), w, "x");
                 Tensor *y = tape.declare("y", x->shape, x->dtype), *z = tape.declare("z", x->shape, x->dtype);
@@ -348,7 +349,7 @@ TEST_CASE(
     tape.backward(loss);
     tape.end();
     CHECK(count.backward == 2);     // weighted_sum and the first gelu
-    CHECK(count.forward == 3 + 3);  // all of the outer scope once more
+    CHECK(count.forward == 3 + 3);  // the outer scope is computed twice
 }
 
 TEST_CASE("tape: a stream goes by seed, step, scopes and name, each by itself") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tools in the tape's loop.
+// Tests the tools that observe the tape.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ std::string message_of(Net& net) {
     return "nothing";
 }
 
-// Infinity into a gradient, after the backward of the op that wrote it.
+// Writes infinity into a gradient, after the backward of the op that computed it.
 struct Spoil : Observer {
     void after(const Record& r, bool backward) override {
         if (backward && r.path == "layer.1.ffn.gelu") r.in[0]->grad_view().as<float>()[3] = INFINITY;
@@ -51,7 +51,7 @@ TEST_CASE("trace: the first number that is not finite is named, with the op that
           "first number that is not finite: value of layer.1.ffn.up[0,2] = inf, written by linear "
           "layer.1.ffn.up");
     net.stack[1].up_b->view().as<float>()[2] = 0;
-    net.table->view().as<float>()[1 * Net::C + 5] = NAN;  // the first id is 1
+    net.table->view().as<float>()[1 * Net::C + 5] = NAN;  // row 1, because the first id is 1
     CHECK(message_of(net).find("value of embedding[0,5] = nan, written by embedding embedding") != std::string::npos);
 }
 

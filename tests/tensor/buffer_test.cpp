@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that is owned: aligned, moved, and refused in one clear line where the machine does not have it.
+// Tests memory that a Buffer owns: it is aligned, it can be moved, and if the machine does not have enough, the error
+// is one clear line.
 #include <doctest/doctest.h>
 
 #include <cstdint>

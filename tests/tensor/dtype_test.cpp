@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// bfloat16: rounded to nearest even, NaN kept, one by one and many at a time.
+// Tests bfloat16: numbers are rounded to the nearest value, ties to even, and NaN stays NaN, for single numbers and for
+// many at a time.
 #include "engine/tensor/dtype.h"
 
 #include <doctest/doctest.h>
@@ -18,7 +19,7 @@ float float_of_bits(std::uint32_t bits) {
     return x;
 }
 
-// The nearest of the two neighbours, the even one of a tie, in double.
+// Returns the nearer one of the two neighbours or, in a tie, the even one. Computed in double.
 std::uint16_t nearest(float x) {
     std::uint32_t u;
     std::memcpy(&u, &x, sizeof u);

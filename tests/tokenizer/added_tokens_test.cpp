@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests expect the tokens and ids that Hugging Face's library (tokenizers 0.23.3) answers, unless a
-// case says otherwise.
+// Unless a case says otherwise, the expected tokens and ids are those of the Hugging Face library (tokenizers 0.23.3).
 #include "tokenizer/added_tokens.h"
 
 #include <random>
@@ -14,7 +13,7 @@ using namespace masquerade;
 
 namespace {
 
-// "ordinary|{3 token}": each part's bytes, tokens with their ids.
+// Returns the parts of a line, such as "ordinary|{3 token}": the bytes of each part, and the id of each token.
 std::string show(const AddedTokens& tokens, std::string_view line) {
     std::string shown;
     int last = 0;
@@ -85,7 +84,7 @@ TEST_CASE("added tokens: a single word has no letter, digit, mark or connector b
     CHECK(show(tokens, "\u25cc\u0330<m> <m>\u200d") == "\u25cc\u0330<m> <m>\u200d");
     CHECK(show(tokens, "<m>\u20ac<m>\u2028<m>") == "{1 <m>}|\u20ac|{1 <m>}|\u2028|{1 <m>}");
 
-    // A match that is refused is gone: neither a shorter token nor one inside it takes its place.
+    // If a match is refused, neither a shorter token nor a token inside it replaces it.
     AddedTokens nested = made({word("abc", 1), token("ab", 2), token("bc", 3)});
     CHECK(show(nested, "abc abcd xabc xab") == "{1 abc}| abcd xabc x|{2 ab}");
 }
@@ -97,13 +96,14 @@ TEST_CASE("added tokens: white space that a token takes") {
     CHECK(show(tokens, "a  <r>  b") == "a  |{2 <r>  }|b");
     CHECK(show(tokens, "a \t<b>\u3000\u2028\u0085b") == "a|{3  \t<b>\u3000\u2028\u0085}|b");
     CHECK(show(tokens, "a<r>  <l> <b>  <b>") == "a|{2 <r>  }|{1 <l>}|{3  <b>  }|{3 <b>}");
-    CHECK(show(tokens, "\u200b<l>") == "\u200b|{1 <l>}");  // zero width, but no white space
+    CHECK(show(tokens, "\u200b<l>") == "\u200b|{1 <l>}");  // zero width, but not white space
 
-    // A token of white space that another one took already is empty here; the library lets the two overlap.
+    // If another token has already taken the white space, a token of white space is empty here. In the library, the two
+    // overlap.
     AddedTokens spaces = made({strip("<r>", 1, false, true), token(" ", 2), token("  ", 3)});
     CHECK(show(spaces, "<r> x y") == "{1 <r> }|{2 }|x|{2  }|y");
     CHECK(show(spaces, "<r>   x") == "{1 <r>   }|{3 }|{2 }|x");
-    // One that would take more of it is left out, as its part is in the library.
+    // A token is left out if another token has taken a part of it. The library leaves out this part, too.
     AddedTokens greedy = made({strip(" ", 1, true, true)});
     CHECK(show(greedy, "<  < ") == "<|{1   }|<|{1  }");
 }
@@ -115,11 +115,11 @@ TEST_CASE("added tokens: normalised ones match normalised text, after the others
     CHECK(show(tokens, "nAMe, name; NAM") == "{1 nAMe}|, |{1 name}|; NAM");
     CHECK(show(tokens, "Name") == "{3 Nam}|e");
     CHECK(show(tokens, "aB xab abX ab.") == "{2 aB}| xab abX |{2 ab}|.");
-    CHECK(show(tokens, "NamAB") == "{3 Nam}|{2 AB}");  // the part begins after the other token
+    CHECK(show(tokens, "NamAB") == "{3 Nam}|{2 AB}");  // the second token matches only behind the first one
     CHECK(show(tokens, "X Y  \tx y  NAME") == "{4 X Y  \t}|{4 x y  }|{1 NAME}");
     CHECK(tokens.may_hold("anything"));
 
-    // If forms are equal, the first counts; the library takes now one, now another.
+    // If two tokens have the same form, the first one wins. In the library, sometimes one wins and sometimes the other.
     CHECK(show(AddedTokens({normalised(token("Ab", 1)), normalised(token("aB", 2))}, uncased()), "ab") == "{1 ab}");
 }
 
@@ -129,16 +129,17 @@ TEST_CASE("added tokens: in text that BERT's normaliser changes") {
                        uncased());
     CHECK(show(tokens, "\u6211\u4e2d\u56fd\u4eba") == "\u6211|{1 \u4e2d\u56fd}|\u4eba");
     CHECK(show(tokens, "x\u4e2d\u56fd") == "x|{1 \u4e2d\u56fd}");
-    CHECK(show(tokens, "\u4e2d \u56fd") == "\u4e2d \u56fd");  // one space more than the token's form has
+    CHECK(show(tokens, "\u4e2d \u56fd") == "\u4e2d \u56fd");  // the text has a space that the token does not have
     CHECK(show(tokens, "na\u00f1a N\u00c3me na\u0001me") == "na\u00f1a |{2 N\u00c3me}| |{2 na\u0001me}");
-    // A token has the stripped marks that follow it, as pieces of words do; the library leaves them out.
+    // Stripped marks that follow a token belong to it, as with pieces of words. The library leaves them out.
     CHECK(show(tokens, "naMe\u0301x") == "{2 naMe\u0301}|x");
     CHECK(show(tokens, "\u0301name") == "\u0301|{2 name}");
     CHECK(show(tokens, "\u00e9 E e\u0301 ex") == "{3 \u00e9}| |{3 E}| |{3 e\u0301}| ex");
     CHECK(show(tokens, "\uac01\uac00") == "{4 \uac01}|\uac00");
-    // A jamo of a syllable takes the whole of it; the library continues with the other half.
+    // If a token is one jamo of a syllable, it takes the whole syllable. The library continues with the rest of the
+    // syllable.
     CHECK(show(AddedTokens({normalised(token("\u1100", 1))}, uncased()), "x\uac01y") == "x|{1 \uac01}|y");
-    // A token that becomes nothing is never found.
+    // A token whose form is empty is never found.
     AddedTokens nothing({normalised(token("\u0301", 1)), token("", 2)}, uncased());
     CHECK(nothing.empty());
     CHECK(show(nothing, "e\u0301") == "e\u0301");
@@ -157,7 +158,7 @@ TEST_CASE("added tokens: special ones that stay text still hide what overlaps th
 }
 
 TEST_CASE("added tokens: bytes that are not UTF-8") {
-    // As if they were not there, as in the reference, which drops them first.
+    // Invalid bytes are ignored, as in the reference, which drops them first.
     AddedTokens tokens = made({token("[MASK]", 1), word("<m>", 2), strip("<r>", 3, false, true)});
     CHECK(show(tokens, "\xff[MA\xc3SK]\xe4") == "\xff|{1 [MA\xc3SK]}|\xe4");
     CHECK(show(tokens, "a\xff<m> \xff<m>") == "a\xff<m> \xff|{2 <m>}");
@@ -204,7 +205,7 @@ TEST_CASE("normalised text holds the words, and the spaces between them") {
         CHECK(n.spans[std::size_t(i)].begin == expected[i][0]);
         CHECK(n.spans[std::size_t(i)].end == expected[i][1]);
     }
-    // A line of ASCII takes a shorter way; the mark at its end, which is stripped, makes it take the other.
+    // A line of ASCII is normalised by a faster function. The stripped mark at the end of the line prevents this.
     NormaliseOptions cased;
     cased.lower = cased.clean = false;
     std::string all;
@@ -214,7 +215,7 @@ TEST_CASE("normalised text holds the words, and the spaces between them") {
         CHECK(normalise(all, c).text.size() == normalise(all, c).spans.size());
     }
 
-    // The words of the text are those of the line, under either rules.
+    // With the rules of google and of hugging-face, the words of the normalised text are the words of the line.
     const char32_t first[] = {0,      'A',    0xC0,   0x2F0,  0x3A0,  0x590,   0x1100,
                               0x2000, 0x3000, 0x4E00, 0xAC00, 0xF900, 0x1D160, 0x2F800};
     std::mt19937 random(11);
@@ -247,5 +248,5 @@ TEST_CASE("word characters") {
         CHECK_FALSE(is_word_character(c));
     int count = 0;
     for (char32_t c = 0; c <= 0x10FFFF; c++) count += is_word_character(c);
-    CHECK(count == 135202);  // what the library takes for \w, of Unicode 14's characters
+    CHECK(count == 135202);  // the number of \w characters in the library, among the characters of Unicode 14
 }

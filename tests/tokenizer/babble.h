@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text to train vocabularies on, the same in every run.
+// Makes text for training vocabularies. It is the same in every run.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -25,7 +25,8 @@ struct Random {
     }
 };
 
-// A made-up language: words of up to four syllables, the first ones of the list much more often.
+// Returns text in an invented language. Words have up to four syllables; the first syllables of the list are much more
+// frequent.
 inline Lines babble(int lines, std::uint64_t seed, std::size_t different) {
     const char* syllables[] = {"a",  "b",  "ba", "na", "ti", "lo", "sek", "mur",
                                "19", "20", "99", "中", "文", "é",  "o",   ", "};

@@ -12,7 +12,7 @@ using namespace masquerade;
 
 namespace {
 
-// Lines that decoding must give back as they were.
+// Lines that decoding must restore exactly.
 const std::vector<std::string> restored = {
     "hello, world! how are you?",
     "it's the students' room, don't you think; they'll say \"yes\" (or \"no\").",
@@ -42,10 +42,10 @@ const std::vector<std::string> restored = {
     "안녕 세계",
 };
 
-// Characters of random lines: no order, many signs; and an ideograph that is one to Google alone.
+// Characters for random lines: many of them are punctuation, and one is an ideograph only by the rules of google.
 const std::u32string pool = U"aabbcsstxio0159.,:;!?'\"`-–—/\\()[]{}<>=+*&^%$#@~|_    中时天小，。（）カ가😀“”\U0002B8B0";
 
-// Every character of the lines and of the pool, alone, as a beginning and as a continuation.
+// Returns a vocabulary with every character of the lines and of the pool: alone, and as a continuation ("##").
 Vocabulary of_characters(std::vector<std::string> lines, const WordPiece::Options& options,
                          const std::vector<std::string>& more = {}) {
     std::set<std::string> characters;
@@ -87,7 +87,7 @@ struct Random {
     }
 };
 
-// Lines of characters and white space in no order, but with many signs.
+// Returns a random line of characters and white space, with many punctuation characters.
 std::string random_line(Random& random, const std::vector<std::string>& extra = {}) {
     std::string line;
     for (std::size_t n = 1 + random.below(25); n > 0; n--) {
@@ -113,7 +113,7 @@ TEST_CASE("decoding restores what a writer would write") {
 namespace {
 
 struct Script {
-    const char *language, *text;  // the text in NFC, as encoding in lower case leaves it
+    const char *language, *text;  // text: in NFC, which lower-case encoding does not change
 };
 const Script scripts[] = {{"Korean", "한글 문장을 씁니다. 값이, 없다"},
                           {"Tamil", "கொடு போ கௌ"},
@@ -154,7 +154,7 @@ TEST_CASE("decoding: what encoding decomposed is composed again, in every script
     const WordPiece tokenizer(of_characters(script_lines(), {}), {});
     CHECK(round(tokenizer, "한글 문장을 씁니다.") == "한글 문장을 씁니다.");
     CHECK(round(tokenizer, "கொடு") == "கொடு");
-    // Pieces that no text is cut into, too: after [UNK], and without a beginning.
+    // Also decodes pieces that encoding never gives: after [UNK], and without the beginning of a word.
     const Vocabulary& v = tokenizer.vocabulary();
     std::vector<int> ids = {v.unk(), v.id("##ᄀ"), v.id("##ᅳ"), v.id("##ᆯ")};
     CHECK(tokenizer.decode(ids) == "[UNK]글");
@@ -174,11 +174,11 @@ TEST_CASE("decoding: text that encoding does not decompose stays as it was writt
         CHECK(tokenizer.encode(tokenizer.decode(ids)) == ids);
     }
     for (std::size_t i = 0; i < 5; i++) CHECK(round(tokenizer, lines[i]) == lines[i]);
-    // Lower case alone does not decompose, stripping alone does.
+    // Lower-casing alone does not decompose characters, but stripping alone does.
     cased.strip_accents = true;
     const WordPiece strips(of_characters(lines, cased), cased);
     CHECK(round(strips, lines[1]) == "한");
-    // A replaced character and one that is a token are never made.
+    // Decoding never makes a character that is replaced in encoding, or a character that is a token.
     WordPiece::Options replaces;
     replaces.replace = {{U'한', "x"}};
     const WordPiece other(of_characters({lines[1], "x"}, {}), replaces);

@@ -14,7 +14,7 @@ TEST_CASE("frame: longest_first cuts a pair as BERT's reference does") {
                 CAPTURE(room);
                 CAPTURE(first);
                 CAPTURE(second);
-                // One by one tokens leave the longer text, the second of two equally long ones.
+                // Tokens are removed one by one from the longer text or, if both are equally long, from the second one.
                 Lengths popped{first, second};
                 while (popped.first + popped.second > room)
                     (popped.first > popped.second ? popped.first : popped.second)--;
@@ -25,8 +25,8 @@ TEST_CASE("frame: longest_first cuts a pair as BERT's reference does") {
 }
 
 TEST_CASE("frame: longest_first cuts a pair as Hugging Face's library does") {
-    // Row by row for rooms 1 to 7; what tokenizers 0.23.3 keeps of a first text of 0 to 6 tokens, each word for
-    // one of these, beside a second one of 0 to 6.
+    // Results of tokenizers 0.23.3. Row r is for room r + 1. Word i of a row is for a first text of i tokens, and digit
+    // j of a word is for a second text of j tokens: the number of tokens that are kept of the first text.
     const char* rows[7] = {"0000000 1000000 1100000 1110000 1111000 1111100 1111110",
                            "0000000 1111111 2111111 2111111 2111111 2111111 2111111",
                            "0000000 1111111 2211111 3221111 3222111 3222211 3222221",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Compares with other tokenizers: word for word, id for id. The project's own cases are those of
-// tests/golden/tokenizer (its make.py says how a case is written); GOLDEN and VOCABULARIES in the environment
-// name another folder of cases, and the one with their vocabularies: tests/golden/tokenizer/run.sh.
+// Compares the tokenizer with other tokenizers, word by word and id by id. The project's own cases are in
+// tests/golden/tokenizer (make.py describes their form). The environment variables GOLDEN and VOCABULARIES name another
+// folder of cases and the folder of their vocabularies; tests/golden/tokenizer/run.sh sets them.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace {
 
 const fs::path ours = "tests/golden/tokenizer";
 
-// One tokenizer for each set of options that the cases ask for.
+// Makes a tokenizer for each set of options in the cases.
 class Tokenizers {
   public:
     explicit Tokenizers(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
@@ -93,7 +93,7 @@ std::string shown(const WordPiece& tokenizer, const std::vector<int>& ids) {
     return ascii(tokens);
 }
 
-// Whether the tokenizer gives these ids in all its three ways, and these words.
+// Whether each of the three ways of encoding gives these ids, and whether the words are right.
 bool agrees(const WordPiece& tokenizer, const json& golden, const char* words, const std::vector<int>& one) {
     int times = golden.value("repeat", 1);
     std::string text = repeated(text_of(golden), times);
@@ -125,15 +125,15 @@ struct Count {
     }
 };
 
-// The ids of a column of tokens.
+// Returns the ids of a column of tokens.
 std::vector<int> ids_of(const json& tokens, const Vocabulary& vocabulary) {
     std::vector<int> ids;
     for (const auto& token : tokens) ids.push_back(vocabulary.id(token.get<std::string>()));
     return ids;
 }
 
-// Runs one file. Where some cases have a column for the Hugging Face library, all are run by its rules, too:
-// no column in a case means that the library does as BERT's reference.
+// Runs the cases of one file. If some cases have a column for the Hugging Face library, all cases are also run with its
+// rules. If a case has no such column, the library gives the same tokens as BERT's reference.
 void run(const fs::path& file, json settings, const fs::path& vocabularies, Count& count) {
     Tokenizers tokenizers(Vocabulary::load(vocabularies / settings.at("vocabulary").get<std::string>()));
     Count own, library;

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-// The file that the library writes for a small BERT tokenizer.
+// Returns the file that the library writes for a small BERT tokenizer.
 json small() {
     auto added = [](int id, const char* text, bool special) {
         return json{{"id", id},        {"content", text},        {"single_word", false}, {"lstrip", false},
@@ -48,7 +48,7 @@ HuggingFace read(const json& file) {
     return read_tokenizer_json(folder.write("tokenizer.json", file.dump()));
 }
 
-// The message for the small tokenizer with one thing changed; empty: it was read.
+// Returns the message for the small tokenizer after one change; "" if it was read.
 std::string said(const std::function<void(json&)>& change) {
     json file = small();
     change(file);
@@ -64,7 +64,7 @@ std::string said(const std::function<void(json&)>& change) {
 
 #define CHECK_SAID(change, expected) CHECK(said([](json& f) { change; }) == expected)
 
-// "[CLS]:0 A:0" as a template of the library.
+// Returns the library's form of a template such as "[CLS]:0 A:0".
 json processing(const std::string& single, const std::string& pair) {
     auto parts = [](const std::string& text) {
         json list = json::array();
@@ -352,12 +352,12 @@ TEST_CASE("a tokenizer that was written is read as it was") {
     folder.write("tokenizer.json", tokenizer_json(one.vocabulary, one.options, one.added));
     check_equal(read_tokenizer_json(path), one);
 
-    // The special tokens are there even if nobody names them.
+    // Special tokens are added even if the file does not list them.
     Vocabulary plain({"[UNK]", "a", "\"\\\u4e2d", "[SEP]", ""});
     folder.write("tokenizer.json", tokenizer_json(plain, {}));
     HuggingFace again = read_tokenizer_json(path);
     CHECK(tokens_of(again.vocabulary) == tokens_of(plain));
-    CHECK(again.notes.size() == 1);  // without [CLS]
+    CHECK(again.notes.size() == 1);  // a note that [CLS] is missing
     REQUIRE(again.added.size() == 2);
     CHECK(again.added[1].text == "[SEP]");
 }
@@ -418,11 +418,11 @@ TEST_CASE("a tokenizer from whatever a path names") {
     CHECK(set.options.strip_accents == true);
     CHECK_FALSE(set.options.split_ideographs);
     CHECK(set.options.recognise_special);
-    REQUIRE(set.added.size() == 6);  // with the four special tokens that nobody lists
+    REQUIRE(set.added.size() == 6);  // including the four special tokens that no file lists
     CHECK(set.added[0].text == "[MASK]");
     CHECK(set.added[1].beyond);
     CHECK(set.vocabulary.token(7) == "<e>");
-    CHECK(read_tokenizer(vocab).options.lower);  // one file is one file
+    CHECK(read_tokenizer(vocab).options.lower);  // if a file is given, only this file is read
 
     config["cls_token"] = "<s>";
     folder.write("tokenizer_config.json", config.dump());
@@ -436,7 +436,8 @@ TEST_CASE("a tokenizer from whatever a path names") {
     folder.write("special_tokens_map.json", json{{"sep_token", "</s>"}}.dump());
     CHECK_THROWS_WITH_AS(read_tokenizer(folder.path), doctest::Contains("sep_token is \"</s>\""), TokenizerError);
 
-    // A tokenizer.json is complete; what the other file says otherwise is said, not done.
+    // tokenizer.json is complete. If the other file says something else, a note says so, but tokenizer.json is
+    // followed.
     folder.write("tokenizer.json", small().dump());
     folder.write("tokenizer_config.json", json{{"do_lower_case", false}, {"strip_accents", nullptr}}.dump());
     HuggingFace whole = read_tokenizer(folder.path);
@@ -451,7 +452,7 @@ namespace {
 
 const char* const lines_of_bert = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nsun\n##s\n\u4e2d\n";
 
-// A folder with a vocab.txt and these files.
+// Writes a folder with a vocab.txt and these files, and reads it.
 HuggingFace read_folder(const std::map<std::string, json>& files, const std::string& lines = lines_of_bert) {
     TemporaryFolder folder;
     folder.write("vocab.txt", lines);
@@ -505,7 +506,7 @@ TEST_CASE("additional special tokens and added tokens are read wherever a folder
 TEST_CASE("a tokenizer that is not BERT's is refused by name, with or without a tokenizer.json") {
     struct Row {
         json config;
-        const char* part;  // of the message; null: it is BERT's
+        const char* part;  // part: a part of the message; null: the folder is accepted
     };
     const Row rows[] = {
         {{{"tokenizer_class", "BertTokenizer"}}, nullptr},
@@ -514,7 +515,7 @@ TEST_CASE("a tokenizer that is not BERT's is refused by name, with or without a 
         {{{"tokenizer_class", "ElectraTokenizerFast"}}, nullptr},
         {{{"tokenizer_class", "PreTrainedTokenizerFast"}}, nullptr},
         {{{"tokenizer_class", "TokenizersBackend"}}, nullptr},
-        {{{"tokenizer_class", "RoFormerTokenizer"}}, nullptr},  // by characters
+        {{{"tokenizer_class", "RoFormerTokenizer"}}, nullptr},  // RoFormer with a vocabulary of single characters
         {{{"tokenizer_class", "BertJapaneseTokenizer"}, {"word_tokenizer_type", "basic"}}, nullptr},
         {{{"tokenizer_class", "BertJapaneseTokenizer"}},
          "tokenizer_class is \"BertJapaneseTokenizer\", expected BertTokenizer"},
@@ -540,7 +541,7 @@ TEST_CASE("a tokenizer that is not BERT's is refused by name, with or without a 
             else
                 CHECK_NOTHROW(read_folder(files));
         }
-    // A RoFormer by words, by its class or by the model's type.
+    // A RoFormer with a vocabulary of words, recognised by its class or by the type of the model.
     const std::string words = std::string(lines_of_bert) + "\u4e2d\u6587\n";
     for (const char* name : {"RoFormerTokenizer", "RoFormerTokenizerFast"})
         CHECK_THROWS_WITH_AS(
@@ -555,7 +556,7 @@ TEST_CASE("a tokenizer that is not BERT's is refused by name, with or without a 
         {{"config.json", roformer}, {"tokenizer_config.json", {{"tokenizer_class", "BertTokenizer"}}}}, words));
 }
 
-// A table of options, each of them alone and all together.
+// Tests each option of the table alone, and all options together.
 TEST_CASE("a folder's tokenizer is written and read whole, whatever its options") {
     using Change = void (*)(WordPiece::Options&, std::vector<AddedToken>&, std::vector<std::string>&);
     const auto add = [](std::vector<AddedToken>& added, std::vector<std::string>& tokens, const char* text,
@@ -618,7 +619,7 @@ TEST_CASE("a folder's tokenizer is written and read whole, whatever its options"
         check_equal(read, {one.vocabulary(), options, added, {}});
         const WordPiece again(read.vocabulary, read.options, read.added);
         CHECK(again.encode(text) == one.encode(text));
-        // transformers' BertTokenizer reads these from tokenizer_config.json alone.
+        // BertTokenizer of transformers reads these options only from tokenizer_config.json.
         const json config = json::parse(std::ifstream(folder.file("tokenizer_config.json")));
         CHECK(config["do_lower_case"] == options.lower);
         CHECK(config["strip_accents"] == (options.strip_accents ? json(*options.strip_accents) : json(nullptr)));
@@ -629,10 +630,10 @@ TEST_CASE("a folder's tokenizer is written and read whole, whatever its options"
                 o.rules = Rules::hugging_face, o.max_word = 100, o.recognise_special = true;
                 return o;
             }());
-            CHECK(plain.encode(text) != one.encode(text));  // the text shows the option
+            CHECK(plain.encode(text) != one.encode(text));  // the text is encoded differently without the option
         }
     }
-    // A vocab.txt that is not the one of tokenizer.json explains no missing id.
+    // If vocab.txt belongs to another tokenizer than tokenizer.json, it does not explain missing ids.
     TemporaryFolder folder;
     const WordPiece twice(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "sun", "a", "sun"}));
     for (const auto& [name, bytes] : tokenizer_files(twice)) folder.write(name, bytes);

@@ -16,7 +16,7 @@ using namespace masquerade::made_up;
 
 namespace {
 
-// Training as it is defined: everything is counted anew for each merge.
+// Training by its definition: before each merge, everything is counted again.
 struct Naive {
     std::vector<std::string> tokens;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The normaliser against Python's Unicode functions (hashes by tests/tokenizer/reference.py), and by hand
-// where a reader should see what happens.
+// Compares the normaliser with Python's Unicode functions (tests/tokenizer/reference.py computes the hashes). Examples
+// by hand show what happens.
 #include "tokenizer/normalise.h"
 
 #include <cstdint>
@@ -94,14 +94,15 @@ TEST_CASE("nothing, white space and dropped characters are no words") {
     CHECK(joined("") == "");
     CHECK(joined(" \t\r\n \u00A0\u3000\u2028\u2003") == "");
     CHECK(joined("\0\uFFFD\uFEFF\u00AD\u200B\u200D\u200F\u180E"sv) == "");
-    CHECK(joined("a\u0085b\vc\fd\x1Cz") == "abcdz");  // control characters join, Unicode's white space or not
+    // Control characters are dropped, even those that are white space in Unicode.
+    CHECK(joined("a\u0085b\vc\fd\x1Cz") == "abcdz");
     CHECK(joined("a\u2028b\u3000c\rd") == "a b c d");
     CHECK(joined("\u0301") == "");  // a mark with nothing to stand on
 }
 
 TEST_CASE("bytes that are not UTF-8 are dropped") {
     CHECK(joined("a\xFFy\x80") == "ay");
-    CHECK(joined("a\xE4\xB8z") == "az");              // the middle of a character is missing
+    CHECK(joined("a\xE4\xB8z") == "az");              // the last byte of a character is missing
     CHECK(joined("a\xC0\xAF\xED\xA0\x80z") == "az");  // overlong, surrogate
     CHECK(joined("a\xF4\x90\x80\x80\xF5z\xE4") == "az");
     CHECK(joined("\xE4\xB8\xE4\xB8\xAD") == "中");
@@ -110,11 +111,11 @@ TEST_CASE("bytes that are not UTF-8 are dropped") {
 TEST_CASE("punctuation and ideographs stand alone") {
     CHECK(joined("3.14, e-mail: C++ a_b [CLS] ##") == "3 . 14 , e - mail : c + + a _ b [ cls ] # #");
     CHECK(joined("中文abc123中文。") == "中 文 abc123 中 文 。");
-    CHECK(joined("カナかなㄅ〇") == "カナかなㄅ〇");  // neither kana nor bopomofo nor the zero
+    CHECK(joined("カナかなㄅ〇") == "カナかなㄅ〇");  // kana, bopomofo and the ideographic zero do not stand alone
     CHECK(joined("€5 5° 😀😀") == "€5 5° 😀😀");          // symbols are not punctuation
     CHECK(joined("x\U0002B820y\U0002B920z") == "x \U0002B820 y \U0002B920 z");
-    CHECK(joined("x\U0002CEB0y") == "x\U0002CEB0y");             // extension F came later
-    CHECK(joined("a\u037Eb\u1FEFc\u2260d") == "a ; b ` c = d");  // what they decompose to decides
+    CHECK(joined("x\U0002CEB0y") == "x\U0002CEB0y");             // extension F is newer than BERT's list
+    CHECK(joined("a\u037Eb\u1FEFc\u2260d") == "a ; b ` c = d");  // their decompositions decide whether they stand alone
     CHECK(joined("a\u2260d", cased) == "a\u2260d");
 }
 
@@ -138,8 +139,9 @@ TEST_CASE("a capital sigma is final after a letter and before none") {
 
 TEST_CASE("marks that stay are put in canonical order") {
     CHECK(joined("a\u302E\u1715b") == "a\u1715\u302Eb");
-    CHECK(joined("a\u302E\u0301\u1715") == "a\u1715\u302E");  // a stripped mark between them is no obstacle
-    CHECK(joined("a\u302E\uFE0F\u1715") == "a\u302E\u1715");  // a stripped starter is
+    // A stripped mark between the two does not prevent the reordering.
+    CHECK(joined("a\u302E\u0301\u1715") == "a\u1715\u302E");
+    CHECK(joined("a\u302E\uFE0F\u1715") == "a\u302E\u1715");  // a stripped starter between the two prevents it
     CHECK(joined("a\u302E\u1715", cased) == "a\u302E\u1715");
 }
 
@@ -167,7 +169,7 @@ TEST_CASE("spans are bytes of the original, with the marks that follow") {
     CHECK(words.text() == ".");
     CHECK(span(0) == std::pair(9, 10));
     REQUIRE(words.next());
-    REQUIRE(words.spans().size() == 3);  // one syllable, three letters
+    REQUIRE(words.spans().size() == 3);  // one syllable becomes three letters
     for (std::size_t i = 0; i < 3; i++) CHECK(span(i) == std::pair(13, 16));
     CHECK_FALSE(words.next());
 }
@@ -185,10 +187,10 @@ TEST_CASE("each step can be left out") {
 
 TEST_CASE("Hugging Face's rules differ from BERT's where they are known to") {
     Characters theirs = with([](NormaliseOptions& o) { o.rules = Rules::hugging_face; });
-    CHECK(joined("ΣΑΣ", theirs) == "σασ");                    // no final sigma
-    CHECK(joined("a\uE000b", theirs) == "ab");                // private use is dropped
-    CHECK(joined("a\u0378b", theirs) == "a\u0378b");          // what is not assigned stays
-    CHECK(joined("x\U0002B820y", theirs) == "x\U0002B820y");  // no ideograph
+    CHECK(joined("ΣΑΣ", theirs) == "σασ");                    // the library has no final sigma
+    CHECK(joined("a\uE000b", theirs) == "ab");                // the library drops private use characters
+    CHECK(joined("a\u0378b", theirs) == "a\u0378b");          // unassigned characters stay
+    CHECK(joined("x\U0002B820y", theirs) == "x\U0002B820y");  // this is no ideograph for the library
     CHECK(joined("x\U0002B920y", theirs) == "x \U0002B920 y");
     CHECK(joined("Åé 가 中。", theirs) == joined("Åé 가 中。"));
 }
@@ -198,12 +200,13 @@ TEST_CASE("characters are replaced before anything else, and spans still show th
         o.replace = {{U'\u201C', "\""}, {U'\u2026', "..."}, {U'\u00D7', " X "}, {U'\u00AD', ""}};
     });
     CHECK(joined("\u201Ca\u2026 3\u00D74 \u201D", ascii) == "\" a . . . 3 x 4 \u201D");
-    std::string line = "b\u2026c\xFF\u201Cd";  // bytes: b 0, ... 1-4, c 4, a stray one 5, quote 6-9, d 9
+    std::string line = "b\u2026c\xFF\u201Cd";  // bytes: b 0, ... 1-4, c 4, an invalid byte 5, quote 6-9, d 9
     std::string spans;
     Words words(line, ascii, true);
     while (words.next())
         for (Span s : words.spans()) spans += std::to_string(s.begin) + "-" + std::to_string(s.end) + " ";
     CHECK(spans == "0-1 1-4 1-4 1-4 4-5 6-9 9-10 ");
     Characters without = with([](NormaliseOptions& o) { o.replace = {{U'\u3000', ""}}; });
-    CHECK(joined("a\xEB\u3000\xB5\xBF z", without) == "a z");  // stray bytes do not join to a character
+    // Invalid bytes that become neighbours do not form a character.
+    CHECK(joined("a\xEB\u3000\xB5\xBF z", without) == "a z");
 }

@@ -18,13 +18,13 @@ std::string report_on(const std::vector<std::string>& lines, const WordPiece& to
     return report(words, tokenizer, most);
 }
 
-// A row of the table, without its spaces.
+// Returns the first column of a row of the table, without spaces.
 std::string row(const std::string& report, const std::string& name) {
     const std::size_t begin = report.find_first_not_of(' ', report.find(name) + name.size());
     return report.substr(begin, report.find_first_of(" \n", begin) - begin);
 }
 
-// 1234567
+// Formats a number with commas: 1,234,567.
 std::string grouped(std::size_t n) {
     std::string digits = std::to_string(n);
     for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
@@ -42,7 +42,7 @@ const std::vector<std::string> lines{"Ab abb, a7 abc", "", "中 x 中文, xx", "
 }  // namespace
 
 TEST_CASE("a report's tokens are those of encoding, under any options") {
-    // Random characters, of ASCII, of those that are changed, and of all of Unicode.
+    // Random characters: ASCII, characters that the normaliser changes, and all of Unicode.
     std::uint64_t state = 3;
     auto draw = [&](std::uint64_t below) {
         state = state * 6364136223846793005u + 1442695040888963407u;
@@ -132,10 +132,10 @@ TEST_CASE("the printed report has narrow lines, and says what cannot be seen") {
         if (end > begin) CHECK(out[end - 1] != ' ');
     }
     auto has = [&](const char* part) { return out.find(part) != std::string::npos; };
-    CHECK(has("112,294"));             // lines
+    CHECK(has("112,294"));             // number of lines
     CHECK(has("18,510  U+6587 文"));   // a character
     CHECK(has(" 3,702  U+0301\n"));    // a mark alone, or at the start of a word
-    CHECK(has(" 1,234  qU+200Dq\n"));  // what joins the two cannot be seen
+    CHECK(has(" 1,234  qU+200Dq\n"));  // the joiner is escaped, because it would be invisible
     CHECK(has(" 1,234  word9zzzzzzzzzzzzzzzzzzz…\n"));
     CHECK(!has("\u0007"));
     CHECK(has("words with [UNK]"));
@@ -143,7 +143,8 @@ TEST_CASE("the printed report has narrow lines, and says what cannot be seen") {
 }
 
 TEST_CASE("a report counts what there is") {
-    // ab | ab ##b | , | [UNK] for a7 | ab ##c || 中 | x | 中 | 文 | , | xx || x | ab; c is covered by ##c
+    // The pieces: ab | ab ##b | , | [UNK] for a7 | ab ##c || 中 | x | 中 | 文 | , | xx || x | ab. The character c is
+    // covered by ##c.
     const std::string table = R"(
 lines                                       4
 words                                      13   9 different

@@ -15,7 +15,7 @@ TEST_CASE("the longest of the strings that begin a text") {
         Trie::Match match = trie.longest(text);
         return std::pair(match.length, match.value);
     };
-    CHECK(longest("abcd") == std::pair(3, 5));  // of equal strings the last
+    CHECK(longest("abcd") == std::pair(3, 5));  // if a string occurs twice, the last one counts
     CHECK(longest("abd") == std::pair(1, 0));
     CHECK(longest("ab") == std::pair(1, 0));
     CHECK(longest("\xFF\xFF") == std::pair(1, 4));

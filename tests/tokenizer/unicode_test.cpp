@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The table of characters against a second source of Unicode's data, the library utf8proc, for every code
-// point; and the whole of it against the hash that its generator wrote.
+// Compares the table of characters with a second source of Unicode's data, the library utf8proc, for every code point.
+// Also compares the whole table with the hash that its generator wrote.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -45,7 +45,7 @@ bool inside(char32_t c, const Range (&ranges)[n]) {
     return false;
 }
 
-// The 4489 characters that Unicode 15.0 added. (15.1 added 627 more, of which the table has nothing to say.)
+// The 4489 characters that Unicode 15.0 added. (Unicode 15.1 added 627 more, which do not concern the table.)
 constexpr Range added[] = {{0xCF3, 0xCF3},     {0xECE, 0xECE},     {0x10EFD, 0x10EFF}, {0x1123F, 0x11241},
                            {0x11B00, 0x11B09}, {0x11F00, 0x11F10}, {0x11F12, 0x11F3A}, {0x11F3E, 0x11F59},
                            {0x1342F, 0x1342F}, {0x13439, 0x13455}, {0x1B132, 0x1B132}, {0x1B155, 0x1B155},
@@ -54,7 +54,7 @@ constexpr Range added[] = {{0xCF3, 0xCF3},     {0xECE, 0xECE},     {0x10EFD, 0x1
                            {0x1F7D9, 0x1F7D9}, {0x1FA75, 0x1FA77}, {0x1FA87, 0x1FA88}, {0x1FAAD, 0x1FAAF},
                            {0x1FABB, 0x1FABD}, {0x1FABF, 0x1FABF}, {0x1FACE, 0x1FACF}, {0x1FADA, 0x1FADB},
                            {0x1FAE8, 0x1FAE8}, {0x1FAF7, 0x1FAF8}, {0x2B739, 0x2B739}, {0x31350, 0x323AF}};
-constexpr Range syllables[] = {{0xAC00, 0xD7A3}};  // Hangul; decomposed by arithmetic, not by the table
+constexpr Range syllables[] = {{0xAC00, 0xD7A3}};  // Hangul, which is decomposed by arithmetic, not by the table
 constexpr Range surrogates[] = {{0xD800, 0xDFFF}};
 
 // BERT's ideographs (google-research/bert, tokenization.py).
@@ -62,11 +62,11 @@ constexpr Range ideographs[] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000
                                 {0x2B740, 0x2B81F}, {0x2B820, 0x2CEAF}, {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
 constexpr Range ascii_punctuation[] = {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}};
 
-// Has case but is no letter of category Lu, Ll or Lt: feminine and masculine ordinal, Roman numerals,
-// letters in circles and squares (Unicode's Other_Uppercase and Other_Lowercase, less the ignorable).
+// Characters with case that are not in the categories Lu, Ll and Lt: feminine and masculine ordinal, Roman numerals,
+// and letters in circles and squares (Unicode's Other_Uppercase and Other_Lowercase, without the ignorable ones).
 constexpr Range other_cased[] = {{0xAA, 0xAA},       {0xBA, 0xBA},       {0x2160, 0x217F},  {0x24B6, 0x24E9},
                                  {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
-// Ignorable punctuation: Unicode's Word_Break is MidLetter, MidNumLet or Single_Quote.
+// Ignorable punctuation: Unicode's Word_Break property is MidLetter, MidNumLet or Single_Quote.
 constexpr Range inside_words[] = {{0x27, 0x27},     {0x2E, 0x2E},     {0x3A, 0x3A},     {0xB7, 0xB7},
                                   {0x387, 0x387},   {0x55F, 0x55F},   {0x5F4, 0x5F4},   {0x2018, 0x2019},
                                   {0x2024, 0x2024}, {0x2027, 0x2027}, {0xFE13, 0xFE13}, {0xFE52, 0xFE52},
@@ -74,7 +74,7 @@ constexpr Range inside_words[] = {{0x27, 0x27},     {0x2E, 0x2E},     {0x3A, 0x3
 
 constexpr char32_t end_of_code_points = 0x110000;
 
-// The tables spread over all code points.
+// The tables, expanded to all code points.
 struct Spread {
     std::vector<std::uint32_t> flags = std::vector<std::uint32_t>(end_of_code_points);
     std::vector<std::u32string> lower = every_code_point(), whole = lower;
@@ -120,7 +120,8 @@ std::uint32_t expected_flags(char32_t c) {
             if (k == kind) return true;
         return false;
     };
-    // Python's white space: Zs, and what Unicode's bidirectional algorithm takes for space or separators.
+    // Python's white space: category Zs, and the characters that are spaces or separators for Unicode's bidirectional
+    // algorithm.
     bool space = kind == UTF8PROC_CATEGORY_ZS || direction == UTF8PROC_BIDI_CLASS_WS ||
                  direction == UTF8PROC_BIDI_CLASS_B || direction == UTF8PROC_BIDI_CLASS_S;
     bool format = any({UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CF});
@@ -141,7 +142,7 @@ std::uint32_t expected_flags(char32_t c) {
            (ignorable ? Character::ignorable : 0u) | (nonstarter ? Character::nonstarter : 0u);
 }
 
-// The first code points of Unicode 14 for which a statement is false; all of them are asked.
+// Returns the first code points of Unicode 14 for which holds(c) is false, after trying all code points.
 template <class Holds>
 std::string exceptions(Holds holds) {
     std::string list;
@@ -155,7 +156,8 @@ std::string exceptions(Holds holds) {
     return count > 5 ? list + "and " + std::to_string(count - 5) + " more" : list;
 }
 
-// Nothing that these versions said of older characters differs from 14.0.
+// Returns null if utf8proc can be compared with the table, otherwise the reason why not. In the listed versions, all
+// characters of Unicode 14 have the same properties as in 14.0.
 const char* reason_to_skip() {
     static const std::string version = utf8proc_unicode_version(), table_version = unicode::version;
     static const std::string reason = "utf8proc here has Unicode " + version + ", the table " + table_version;
@@ -170,7 +172,8 @@ TEST_CASE("unicode: flags of every code point are utf8proc's" * AGAINST_UTF8PROC
 }
 
 TEST_CASE("unicode: lower case of every code point is utf8proc's" * AGAINST_UTF8PROC) {
-    // Its mapping is of one character to one. Capital I with a dot above is the only one that needs two.
+    // The mapping of utf8proc is from one character to one character. Only the capital I with a dot above becomes two
+    // characters.
     CHECK(exceptions([](char32_t c) {
               return table().lower[c] == std::u32string{char32_t(utf8proc_tolower(utf8proc_int32_t(c)))};
           }) == "U+0130 ");
@@ -206,7 +209,7 @@ TEST_CASE("unicode: NFC of every code point, alone and in company, is utf8proc's
         return nfc(text) == nfc_of_utf8proc(text);
     };
     CHECK(exceptions([&](char32_t c) {
-              if (c == 0 || c == 0x11A7) return true;  // the end of a C string; utf8proc takes it for a final consonant
+              if (c == 0 || c == 0x11A7) return true;  // 0 ends a C string; utf8proc takes 0x11A7 for a final consonant
               return same({c}) && same({U'a', c}) && same({c, 0x323, 0x301}) && same({0x1100, c}) && same({0xAC00, c});
           }) == "");
 }

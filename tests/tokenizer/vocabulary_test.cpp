@@ -55,7 +55,7 @@ TEST_CASE("a saved vocabulary loads as it was") {
     Vocabulary loaded = Vocabulary::load(file.write(Vocabulary(tokens).lines()));
     REQUIRE(loaded.size() == 1000);
     for (int i = 0; i < 1000; i++) CHECK(loaded.id(tokens[std::size_t(i)]) == i);
-    Vocabulary copy = loaded;  // the table of a copy is its own
+    Vocabulary copy = loaded;  // the copy has its own table
     loaded = Vocabulary();
     CHECK(copy.id("token81") == 9);
     CHECK(loaded.id("token81") == -1);

@@ -22,7 +22,8 @@ Counts counts_of(const WordCounts& words) {
     return counts;
 }
 
-// Many different words, empty lines, and a line that is longer than what a thread takes at a time.
+// Returns lines with many different words, empty lines, and a line that is longer than the part that a thread reads at
+// a time.
 std::vector<std::string> text(int lines) {
     std::vector<std::string> all;
     std::uint64_t state = 7;
@@ -99,7 +100,7 @@ TEST_CASE("counts depend on neither threads nor order nor chunks") {
 }
 
 TEST_CASE("text ends its lines at LF, wherever its parts are cut") {
-    // Line feeds beside, at and far from every multiple of 64 KiB.
+    // The line feeds are next to, at and far from multiples of 64 KiB.
     for (std::size_t length : {1u, 2u, 3u, 65534u, 65535u, 65536u, 65537u, 131071u, 200000u}) {
         CAPTURE(length);
         std::string text;

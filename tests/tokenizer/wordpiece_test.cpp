@@ -37,7 +37,7 @@ std::string pieces(std::string_view line, WordPiece::Options options = {}) {
 const Options cased = with([](Options& o) { o.lower = false; });
 const Options digits = with([](Options& o) { o.single_digits = true; });
 
-// "token@begin:end/word " of each piece.
+// Returns "token@begin:end/word " for each piece.
 std::string places(const WordPiece& tokenizer, std::string_view line) {
     std::string all;
     for (const Piece& p : tokenizer.encode_pieces(line))
@@ -59,7 +59,8 @@ TEST_CASE("words are cut by the longest match from the left") {
     CHECK(pieces(" \u2028 ") == "");
     CHECK(pieces("UNwanted, running.") == "un ##want ##ed , run ##ning .");
     CHECK(pieces("unwa") == "un ##wa");
-    CHECK(pieces("unwan unzed hello") == "[UNK] [UNK] hello");  // one part unknown, the whole word unknown
+    // If a part of a word is unknown, the whole word is unknown.
+    CHECK(pieces("unwan unzed hello") == "[UNK] [UNK] hello");
     CHECK(pieces("中文3.14") == "中 文 3 . 14");
     CHECK(pieces("ΣΑΣ 한") == "σας \u1112\u1161 ##\u11AB");
     CHECK(pieces("Hello hello", cased) == "Hello hello");
@@ -132,7 +133,7 @@ TEST_CASE("characters that match nothing may be unknown by themselves") {
 
 namespace {
 
-// The definition: words, then the longest piece by trying every length.
+// Encodes by the definition: splits the line into words, and finds the longest piece by trying every length.
 std::vector<int> by_definition(const WordPiece& tokenizer, std::string_view line) {
     std::map<std::string, int> ids;
     for (int id = 0; id < tokenizer.vocabulary().size(); id++) ids[tokenizer.vocabulary().token(id)] = id;
@@ -246,6 +247,6 @@ TEST_CASE("any cache will do") {
 }
 
 TEST_CASE("words that begin alike are remembered each by itself") {
-    // encode() has two places for words: of these three, two share one.
+    // The cache of encode() has two places for words, so two of these three words share a place.
     CHECK(pieces("unwantede unwanteds unwantedx") == "un ##want ##ed ##e un ##want ##ed ##s un ##want ##ed ##x");
 }

@@ -17,7 +17,7 @@ TEST_CASE("attention work: what is said to be computed is, on either device") {
             if (m == "full") return true;
             return k <= q || (m == "prefix" && k < half);
         };
-        double sum = 0;  // of |y|
+        double sum = 0;  // the sum of |y|
         for (int b = 0; b < 2; b++)
             for (int h = 0; h < heads; h++)
                 for (int q = 0; q < length; q++) {

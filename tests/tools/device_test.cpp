@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --device as a user meets it: one line that says why not, or one note and the CPU.
+// Tests --device as a user sees it: either one line says why it is refused, or one note says that the CPU is used.
 #include <doctest/doctest.h>
 
 #include <sys/wait.h>
@@ -17,7 +17,7 @@ namespace {
 
 struct Run {
     int status = -1;
-    std::vector<std::string> lines;  // of standard error
+    std::vector<std::string> lines;  // the lines of standard error
     int count(const std::string& part) const {
         int n = 0;
         for (const std::string& line : lines) n += line.find(part) != std::string::npos;
@@ -25,7 +25,8 @@ struct Run {
     }
 };
 
-// PROGRAM ARGUMENTS with MASQUERADE_CUDA=library, or without it where that is empty; standard output is dropped.
+// Runs PROGRAM ARGUMENTS with MASQUERADE_CUDA=library or, if `library` is empty, without this variable. Standard output
+// is dropped.
 Run run(const std::string& library, const std::string& program, const std::string& arguments) {
     TemporaryFolder folder;
     const std::string error = folder.file("error");
@@ -40,7 +41,7 @@ Run run(const std::string& library, const std::string& program, const std::strin
     return result;
 }
 
-// The message of a program that fails before it does anything: exit status 1 and one line.
+// Returns the message of a program that must fail at once, with exit status 1 and one line.
 std::string failure(const std::string& library, const std::string& program, const std::string& arguments) {
     Run r = run(library, program, arguments);
     CHECK(r.status == 1);
@@ -48,7 +49,7 @@ std::string failure(const std::string& library, const std::string& program, cons
     return r.lines.empty() ? "" : r.lines[0];
 }
 
-// A folder with a text and, once trained, a run.
+// A folder with a text and, after train(), a run.
 struct Trained : TemporaryFolder {
     std::string read(const std::string& name) const {
         std::ifstream in(file("run") + "/" + name);
@@ -57,7 +58,7 @@ struct Trained : TemporaryFolder {
         return all.str();
     }
     std::string record() const { return read("run.json"); }
-    // Two steps of a small model.
+    // Trains two steps of a small model.
     Run train(const std::string& library, const std::string& options) const {
         std::string sentences;
         for (int i = 0; i < 200; i++) sentences += text("what is the price of number ", i, " in the house ?\n");
@@ -71,7 +72,7 @@ struct Trained : TemporaryFolder {
 };
 Run train(const std::string& library, const std::string& options) { return Trained().train(library, options); }
 
-// The weights of three steps of a model that writes targets, or of UniVAE; "" where it does not train.
+// Returns the weights after three steps of a model that writes targets, or of UniVAE; "" if training fails.
 std::string weights(const std::string& model, const std::string& device) {
     Trained trained;
     std::string lines;
@@ -113,7 +114,7 @@ TEST_CASE("--device cuda: exit status 1 and one line" * doctest::skip(!programs)
     CHECK(failure(beside_the_tests("fake_cuda.so"), "bench", "--device cuda tokenizer") ==
           "error: --device cuda: bench tokenizer has no work for a GPU; leave the option out");
     CHECK(failure(absent, "bench", "--device cuda train").find("error: --device cuda: the CUDA library ") == 0);
-    CHECK(run(stale, "bench", "--device auto").lines.empty());  // the CPU, and no news of it
+    CHECK(run(stale, "bench", "--device auto").lines.empty());  // uses the CPU, without a note
     CHECK(failure("", "tokenize", "--device cuda --vocab /nowhere") ==
           "error: --device cuda: tokenize has no work for a GPU; leave the option out");
     if (built) {
@@ -135,7 +136,7 @@ TEST_CASE("--device auto: trains on the CPU and says so once" * doctest::skip(!p
     CHECK(r.status == 0);
     CHECK(r.count("; using the CPU") == 1);
     if (built) CHECK(r.count("there is no CUDA library") == 0);
-    r = train(stale, "--device cpu");  // asked for: no news
+    r = train(stale, "--device cpu");  // the CPU was requested, so there is no note
     CHECK(r.status == 0);
     CHECK(r.count("CPU") == 0);
     CHECK(run(stale, "tokenize", "--version").lines.empty());
@@ -180,7 +181,7 @@ TEST_CASE("--device: a GPU that has all ops is used, the run says so, and goes o
     const std::size_t third = record.find("\"step\": 2"), fourth = record.find("\"step\": 3");
     CHECK(third < fourth);
     CHECK(fourth != std::string::npos);
-    CHECK(record.find("\"device\": \"cpu\"") < third);  // the keys of each sitting are sorted
+    CHECK(record.find("\"device\": \"cpu\"") < third);  // in the record, the keys of each sitting are sorted
     for (const char* device : {"cpu", "cuda"}) {
         CHECK(run(fake, "generate", text("--count 3 --device ", device, " ", folder)).status == 0);
         CHECK(

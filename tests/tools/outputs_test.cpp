@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// While it lives, reading refuses what `outputs` would lose.
+// During the lifetime of this object, a file that `outputs` would overwrite cannot be read.
 struct Guarded {
     const std::function<void(const std::string&)> nobody = before_reading;
     explicit Guarded(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs = {}) {
@@ -39,7 +39,8 @@ TEST_CASE("outputs: what will be written is not read, by whatever name") {
     }
     CHECK(read_file(path) == "words");
     CHECK_THROWS_AS(Guarded({{"--a", other}, {"--b", path}}, {link}), BadUsage);
-    CHECK_THROWS_AS(Guarded({{"--a", other}}, {path, folder.path}), BadUsage);  // a folder that is read whole
+    // An input folder, of which every file is read.
+    CHECK_THROWS_AS(Guarded({{"--a", other}}, {path, folder.path}), BadUsage);
     const Guarded fresh({{"--a", folder.file("new")}}, {path, folder.path});
     CHECK(read_file(path) == "words");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ./train as its users stop it and take it up again: every option that shapes a run, through the disk.
+// Tests ./train as users stop it and resume it. Every option that changes a run must be restored from the disk.
 #include <cstring>
 #include <doctest/doctest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 const bool programs = fs::exists(beside_the_tests("train"));
 
-// A folder in which programs run, with texts, pairs and settings of its own.
+// A folder in which programs run, with its own texts, pairs and settings.
 struct Place : TemporaryFolder {
     Place() {
         std::string lines, pairs, held_out;
@@ -32,7 +32,7 @@ struct Place : TemporaryFolder {
     struct Ended {
         int status;
         std::string error;          // all of standard error
-        std::string line() const {  // the one that begins with "error: "
+        std::string line() const {  // the line that begins with "error: "
             const std::size_t begin = std::min(error.find("error: "), error.size());
             return error.substr(begin, error.find('\n', begin) - begin);
         }
@@ -49,7 +49,8 @@ struct Place : TemporaryFolder {
         INFO(program, " ", arguments, "\n", ended.error);
         REQUIRE(ended.status == 0);
     }
-    // The numbers of all weights of a step: its file without the header, which names the settings of the run.
+    // Returns the numbers of all weights of a step: the file without its header, which contains the settings of the
+    // run.
     std::string weights(const std::string& step) const {
         const std::string all = read_bytes(file(step + "/model.safetensors"));
         std::uint64_t header = 0;
@@ -58,7 +59,7 @@ struct Place : TemporaryFolder {
         REQUIRE(all.size() > sizeof header + header);
         return all.substr(sizeof header + header);
     }
-    // Whether two files hold the same bytes; both must be there.
+    // Whether two files have the same bytes. Both files must exist.
     bool same(const std::string& a, const std::string& b) const { return read_bytes(file(a)) == read_bytes(file(b)); }
 };
 
@@ -67,8 +68,8 @@ const std::string small =
 const std::string latents = "latent_layers=2 latent_size=8 prior_sentences=60 max_length=20 ";
 const std::string six = small + "--steps 6 ", of_univae = six + latents;
 
-// Six steps at once, and from the checkpoint of step 3 on, in a copy of the folder: every file of step 6 is the same.
-// The run's own schedule ends there too, so that `limit` may be empty.
+// Trains six steps without a stop, and in a copy of the folder, from the checkpoint of step 3 on. Checks that every
+// file of step 6 is the same. The run's own schedule also ends at step 6, so `limit` may be empty.
 void check(const Place& place, const std::string& arguments, const std::string& limit = " --steps 6") {
     INFO("./train ", arguments);
     fs::remove_all(place.file("straight"));
@@ -115,7 +116,7 @@ PROGRAM_CASE("resume: the tokenizer that --init brings stays with the run") {
     const Place place;
     place.expect("train", "unilm " + six + "--data pairs --out first");
     place.expect("inspect", "checkpoint first --save folder");
-    fs::remove(place.file("folder/tokenizer.json"));  // which would say the same more fully
+    fs::remove(place.file("folder/tokenizer.json"));  // the other files must be enough to find the difference
     place.write("folder/tokenizer_config.json",
                 "{\"do_lower_case\": true, \"strip_accents\": false, \"tokenize_chinese_chars\": false, "
                 "\"tokenizer_class\": \"BertTokenizer\"}");
@@ -128,7 +129,7 @@ PROGRAM_CASE("resume: the tokenizer that --init brings stays with the run") {
             CHECK(kept.find(option) != std::string::npos);
     }
     place.expect("train",
-                 "unilm --init straight --data pairs --steps 1 --out next");  // and goes on to the next run
+                 "unilm --init straight --data pairs --steps 1 --out next");  // a run that starts from it keeps it
     CHECK(place.same("next/tokenizer.json", "straight/tokenizer.json"));
 }
 
@@ -152,7 +153,8 @@ PROGRAM_CASE("resume: --steps alone sets the schedule, so that the rate falls an
 
 PROGRAM_CASE("resume: without a limit a run goes on to the end of its schedule, as if nobody had stopped it") {
     const Place place;
-    check(place, of_univae + "--data text", "");  // a schedule that the checkpoint has; below, one of the settings
+    // With a schedule from the checkpoint; below, with a schedule from the settings.
+    check(place, of_univae + "--data text", "");
     const std::string nine = small + latents + "--data text schedule_steps=9 ";
     place.expect("train", nine + "--steps 9 --out whole");
     place.expect("train", nine + "--steps 5 --out stopped");

@@ -4,7 +4,7 @@
 
 namespace masquerade {
 
-// A mark of its kind, small enough for a test.
+// Returns a mark of the same kind that is small enough for a test.
 inline TrainMark small_mark(const std::string& name) {
     TrainMark mark = train_mark(name, 3);
     BackboneOptions& b = mark.model.backbone;

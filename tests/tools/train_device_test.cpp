@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What ./bench measures on a GPU, on a device whose memory is closed to the host and whose ops are the CPU's:
-// everything but the speed.
+// Tests the measurements of ./bench for a GPU, except the speed. The device of the test has memory that the host cannot
+// access, and its ops are those of the CPU.
 #include <nlohmann/json.hpp>
 
 #include "tests/cuda/fake_device.h"
@@ -12,7 +12,7 @@ using namespace masquerade;
 
 namespace {
 
-// The row of a mark that is small enough for a test.
+// Returns the row for a mark that is small enough for a test.
 Json row_of(Device device, DType storage, bool graph = true, bool deterministic = false) {
     TrainMark mark = small_mark("univae-small");
     mark.model.backbone.vocabulary = 50;
@@ -20,7 +20,7 @@ Json row_of(Device device, DType storage, bool graph = true, bool deterministic 
         for (int& id : ids) id = id > 3 ? 4 + id % 46 : id;
     Bench::Options options;
     options.repeats = 1;
-    options.json = true;  // nothing is printed
+    options.json = true;  // so that nothing is printed
     Common common;
     common.device = device;
     Bench bench("train", options, common);
@@ -42,7 +42,8 @@ TEST_CASE("train on a device: the losses of the CPU, its work, its memory") {
         CHECK(row_of(Device::cuda, storage, false, true)["check"] == a["check"]);
         CHECK(fake.control->graphs == 0);
         CHECK(fake.control->products.deterministic);
-        // Masters, gradients and two moments, and what is planned; far from what the host holds.
+        // Master weights, gradients, two moments, and the planned memory. This is far less than the memory of the test
+        // program.
         const double held = 16 * b["parameters"].get<double>() + b["activation_bytes"].get<double>();
         CHECK(b["peak_bytes"].get<double>() > held);
         CHECK(b["peak_bytes"].get<double>() < held + (8 << 20));

@@ -51,7 +51,7 @@ TEST_CASE("train marks: the first loss is near ln V, steps lower it, and without
         CHECK(std::fabs(before - std::log(8000)) < 0.3);
         CHECK(after < before);
         CHECK(plain.trainer.norm() > 0);
-        CHECK((dropped.trainer.train_step() != before) == !mark.univae);  // these UniVAEs have no dropout
+        CHECK((dropped.trainer.train_step() != before) == !mark.univae);  // the UniVAE marks have no dropout
         CHECK(plain.trainer.planned_bytes() > 0);
         const Json noise = plain.task->noise();
         CHECK(noise.is_null() == !mark.univae);
@@ -92,7 +92,7 @@ TEST_CASE("train marks: multiply-adds of a step's records are those of its layer
         training.trainer.observe(&profile);
         training.trainer.train_step();
         CHECK(training.task->backward_end > 0);
-        CHECK(profile.multiply_adds == double(3 * N * (L * layer + head)));  // y, dx and dw
+        CHECK(profile.multiply_adds == double(3 * N * (L * layer + head)));  // three products: y, dx and dw
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// AdamW against the textbook, in double; clipping; weight decay of matrices alone.
+// Compares AdamW with the textbook formulas in double. Also tests clipping, and that only matrices decay.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ struct Model {
         b = p.add("b", {7}, {Init::normal, 1});
         p.allocate(2);
     }
-    // Gradients of step t, the same for every type.
+    // Draws the gradients of step t. They are the same for every type.
     void draw(std::int64_t t) {
         for (Tensor& each : p.all()) {
             Sequence random(std::uint64_t(t), each.path);
@@ -37,7 +37,7 @@ struct Model {
     }
 };
 
-// Loshchilov & Hutter 2017, algorithm 2, after the gradient is scaled to the norm `clip`.
+// Algorithm 2 of Loshchilov & Hutter 2017, after the gradient is scaled to the norm `clip`.
 struct Textbook {
     std::vector<double> p, m, v;
     void step(std::int64_t t, double rate, const OptimiserRule& rule, double norm, double decay, const View& gradient) {
@@ -53,7 +53,7 @@ struct Textbook {
     }
 };
 
-// The largest difference to the textbook after 25 steps.
+// Returns the largest difference from the textbook after 25 steps.
 double difference(DType type, const OptimiserRule& rule) {
     Model model(type);
     AdamW adamw(model.p, rule);
@@ -108,7 +108,7 @@ TEST_CASE("adamw: weights decay, biases and norms do not") {
     Model model(DType::f64);
     AdamW adamw(model.p, rule);
     double w = number_at(model.w->view(), 3), b = number_at(model.b->view(), 3);
-    adamw.update(1, 0.1);  // gradients are zero
+    adamw.update(1, 0.1);  // all gradients are zero
     CHECK(number_at(model.w->view(), 3) == doctest::Approx(w * (1 - 0.05)).epsilon(1e-14));
     CHECK(number_at(model.b->view(), 3) == b);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Apollo against the paper's formulas: in Python (tests/golden/apollo), tensor by tensor; threads, bf16, NaN.
+// Compares Apollo with the paper's formulas, computed in Python (tests/golden/apollo), tensor by tensor. Also tests
+// threads, bf16 and NaN.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -30,7 +31,7 @@ void set(const View& view, std::int64_t i, double x) {
         view.as<float>()[i] = float(x);
 }
 
-// The largest difference to golden.txt.
+// Returns the largest difference from golden.txt.
 double difference(DType type) {
     Parameters p(type);
     const std::pair<Tensor*, int> tensors[] = {{p.add("w", {40, 33}, {Init::zeros, 0}), 1320},
@@ -57,7 +58,7 @@ double difference(DType type) {
     return worst;
 }
 
-// Matrices of many blocks and of less than one, vectors, and their gradients of one step.
+// Matrices of many blocks, matrices of less than a block, and vectors, and their gradients for one step.
 struct Model {
     Parameters p;
     explicit Model(DType type) : p(type) {
@@ -134,7 +135,7 @@ TEST_CASE("apollo: a NaN among the gradients reaches the parameters, and the gap
     const auto apollo = apollo_of(model.p);
     for (int t = 1; t <= 3; t++) model.draw(t), apollo->update(t, 1e-2);
     const float* x = model.p.values().as<float>();
-    const std::int64_t behind = model.p.all()[0].shape.count();  // 119 numbers, then 9 of a gap
+    const std::int64_t behind = model.p.all()[0].shape.count();  // 119 numbers, and then a gap of 9 numbers
     for (std::int64_t i = behind; i < 128; i++) CHECK(x[i] == 0);
     set(model.p.all()[0].grad_view(), 3, NAN);
     apollo->update(4, 1e-2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For the tests of files: the message of what they refuse.
+// A helper for tests of files: returns the message of a refusal.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@
 #include "engine/base/error.h"
 #include "tests/folder.h"
 
-// The message of f when it throws an E; "" when it throws nothing.
+// Returns the message if f throws an E; "" if it throws nothing.
 template <class E, class F>
 std::string message_of(F f) {
     try {

@@ -21,19 +21,19 @@ TEST_CASE("schedule: the learning rate rises, stays, falls to its floor") {
         if (step > 50) CHECK(rate(step) <= rate(step - 1));
     }
     CHECK(learning_rate_at(0, 2.0, 0, 50, 100) == 2.0);   // no warm-up
-    CHECK(learning_rate_at(1000, 2.0, 10, 0, 0) == 2.0);  // no end is known yet
+    CHECK(learning_rate_at(1000, 2.0, 10, 0, 0) == 2.0);  // the end of the schedule is not known yet
 }
 
 TEST_CASE("schedule: the weight of the KL term") {
     CHECK(kl_weight_at("constant", 0, 100, 0.5) == 0.5);
     CHECK(kl_weight_at("linear", 0, 100, 0.5) == 0.0);
-    CHECK(kl_weight_at("linear", 25, 0, 0.5) == 0.0);  // a length that is not known yet
+    CHECK(kl_weight_at("linear", 25, 0, 0.5) == 0.0);  // the length of the schedule is not known yet
     CHECK(kl_weight_at("cyclical", 25, 0, 0.5) == 0.0);
     CHECK(kl_weight_at("constant", 25, 0, 0.5) == 0.5);
     CHECK(kl_weight_at("linear", 25, 100, 0.5) == doctest::Approx(0.25));
     CHECK(kl_weight_at("linear", 50, 100, 0.5) == 0.5);
     CHECK(kl_weight_at("linear", 99, 100, 0.5) == 0.5);
-    for (int cycle = 0; cycle < 4; cycle++) {  // 25 steps each
+    for (int cycle = 0; cycle < 4; cycle++) {  // each cycle has 25 steps
         CHECK(kl_weight_at("cyclical", 25 * cycle, 100, 1.0) == doctest::Approx(0.0));
         CHECK(kl_weight_at("cyclical", 25 * cycle + 5, 100, 1.0) == doctest::Approx(0.4));
         CHECK(kl_weight_at("cyclical", 25 * cycle + 20, 100, 1.0) == 1.0);

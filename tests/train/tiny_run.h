@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run of a UniVAE that is trained in moments, with dropout, held-out sentences and samples.
+// A run of a UniVAE that trains in moments, with dropout, held-out sentences and samples.
 #pragma once
 #include "data/grammar.h"
 #include "data/text.h"
@@ -29,7 +29,7 @@ inline UniVaeSettings tiny_settings(LatentKind kind) {
     return s;
 }
 
-// A model that is smaller still, for steps without a run.
+// Returns options of an even smaller model, for steps without a run.
 inline UniVaeOptions tiny_model(LatentKind kind, bool pre_norm) {
     UniVaeOptions o;
     o.backbone.vocabulary = 60;
@@ -48,7 +48,7 @@ inline UniVaeOptions tiny_model(LatentKind kind, bool pre_norm) {
     o.max_length = 16;
     return o;
 }
-// Sentences of up to 13 random pieces, for it.
+// Returns sentences of up to 13 random pieces, for tiny_model().
 inline std::vector<Sentence> random_sentences(std::size_t count) {
     std::vector<Sentence> all(count);
     Sequence random(5, "sentences");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests what the trainer hands on at every step: the step to the tape's random streams and AdamW, weight decay to
-// matrices.
+// Tests what the trainer passes on at every step: the step number to the tape's random streams and to AdamW, and weight
+// decay for matrices only.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -16,11 +16,11 @@ using namespace masquerade;
 
 namespace {
 
-// loss = sum of g . b: the gradient of the vector b is g at every step, the matrix w has none.
+// The loss is the sum of g . b. So the gradient of the vector b is g in every step, and the matrix w has no gradient.
 struct Constant : Task {
     Parameters parameters;
     Tensor *w = parameters.add("w", {2, 2}, {Init::ones, 0}), *b = parameters.add("b", {3}, {Init::zeros, 0});
-    std::vector<std::uint32_t> words;  // one of each step's stream
+    std::vector<std::uint32_t> words;  // for each step, a word of its random stream
     double held_out = 1;
 
     Constant() { parameters.allocate(1); }
@@ -36,12 +36,12 @@ struct Constant : Task {
     double value(const Tensor* p, int i) { return double(parameters.master(*p).as<float>()[i]); }
 };
 
-// The same with a state, which counts 1, 2, 4 ... by a rule of its own.
+// The same task with a state, which is doubled in each step: 1, 2, 4 ...
 struct Counting : Task {
     Parameters parameters;
     Tensor *b = parameters.add("b", {3}, {Init::zeros, 0}),
            *count = parameters.add_state("count", {2, 2}, {Init::ones, 0});
-    double seen = 0;  // after the last backward
+    double seen = 0;  // the gradient of b after the last backward
 
     explicit Counting(DType storage) : parameters(storage) { parameters.allocate(1); }
     std::string next_batch(std::int64_t) override { return "bucket"; }
@@ -100,7 +100,7 @@ TEST_CASE("trainer: a state learns after each backward, is kept by checkpoints, 
             trainer.quiet = true;
             if (again) trainer.resume();
             trainer.run(never);
-            CHECK(task.seen == -2);  // the gradient was there
+            CHECK(task.seen == -2);  // the gradient was complete when the state was updated
             const float* count = static_cast<const float*>(task.count->value);
             for (int i = 0; i < 4; i++) CHECK(count[i] == (again ? 32 : 8));
             CHECK(task.parameters.count() == 3);
@@ -172,7 +172,8 @@ TEST_CASE("trainer: warmup takes the first steps at a share of the rate") {
     Trainer trainer(task.parameters, task, run, o);
     trainer.quiet = true;
     trainer.run(never);
-    // A gradient that stays moves by the rate: a quarter of it, then a half.
+    // If the gradient is constant, AdamW moves b by the learning rate. The rate is a quarter of the full rate, then a
+    // half.
     CHECK(task.value(task.b, 0) == doctest::Approx(-0.01 * (0.25 + 0.5)).epsilon(1e-4));
 }
 
@@ -214,9 +215,10 @@ TEST_CASE("trainer: a resumed run keeps the schedule that it had") {
         }
         return value;
     };
-    // --steps 3 sets the schedule: the rate falls by thirds, and is at its floor after the resume.
+    // --steps 3 sets the end of the schedule. The rate falls by a third per step, and stays at its minimum after the
+    // resume.
     CHECK(moved(0, 0, 3, 6) == doctest::Approx(-0.01 * (1 + 2.0 / 3 + 1.0 / 3 + 3 * 0.03)).epsilon(2e-5));
-    // The rate falls from step 2 on, to nothing at step 4.
+    // From step 2 on, the rate falls, and it is 0 at step 4.
     CHECK(moved(2, 4, 1, 3) == doctest::Approx(-0.01 * (1 + 1 + 1)).epsilon(2e-5));
     CHECK(moved(2, 4, 1, 4) == doctest::Approx(-0.01 * (1 + 1 + 1 + 0.5)).epsilon(2e-5));
 }
@@ -224,7 +226,7 @@ TEST_CASE("trainer: a resumed run keeps the schedule that it had") {
 TEST_CASE("trainer: a gradient whose norm is not finite ends the run, though the loss is") {
     struct Steep : Constant {
         Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
-            const double g[] = {1e30, 1e30, 1e30};  // b is 0, and so is the loss
+            const double g[] = {1e30, 1e30, 1e30};  // b is 0, so the loss is 0, too
             return weighted_sum(tape, b, tape.constant("g", {3}, DType::f32, g), "loss");
         }
     } task;
@@ -253,7 +255,7 @@ TEST_CASE("trainer: a parameter that a step does not use has no gradient in it, 
     Trainer trainer(task.parameters, task, run, o);
     trainer.quiet = true;
     trainer.run(never);
-    // The second step moves c by its moments alone.
+    // In the second step, only the moments move c.
     const double m = o.beta1 * (1 - o.beta1) / (1 - o.beta1 * o.beta1),
                  v = o.beta2 * (1 - o.beta2) / (1 - o.beta2 * o.beta2);
     CHECK(task.value(task.c, 0) == doctest::Approx(-0.01 * (1 + m / std::sqrt(v))).epsilon(2e-5));
@@ -284,7 +286,7 @@ TEST_CASE("threads: what a piece throws comes to who asked, whichever piece it w
                 if (begin <= bad && bad < end) throw Error("this piece");
             };
             CHECK_THROWS_WITH_AS(parallel_for(1000, 1, work), "this piece", Error);
-            std::int64_t sum = 0;  // and the pool goes on
+            std::int64_t sum = 0;  // the pool of threads still works
             parallel_for(1, 1, [&](std::int64_t, std::int64_t) { sum++; });
             CHECK(sum == 1);
             std::atomic<std::int64_t> many{0};

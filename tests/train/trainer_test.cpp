@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Training is a pure function of its settings and data: the same bits from a rerun, any number of threads, planned or
-// unplanned memory, recompute on or off, straight through or resumed. And it learns.
+// Tests that training depends only on its settings and data. The bits are the same in a second run, with any number of
+// threads, with and without a memory plan, with and without recomputation, and after a resume. Also tests that the
+// model learns.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -13,7 +14,7 @@ using namespace masquerade;
 
 namespace {
 
-// The parameters after so many steps, and what the log says of losses and KL on the way.
+// Returns the parameters after this number of steps, and the losses and KL terms in the log.
 std::vector<char> trained(const UniVaeSettings& s, std::int64_t steps) {
     TemporaryFolder folder;
     TinyRun run(s, RunFolder::create(folder.file("run")), steps);
@@ -44,7 +45,7 @@ void check_resume(DType precision, const char* optimiser, LatentKind kind = Late
     CHECK(rest.trainer.step() == 50);
     rest.trainer.run(never);
     CHECK(straight.bits() == rest.bits());
-    // The log is that of one run: the same steps.
+    // The log has the steps of a single run.
     auto steps_of = [](const std::string& log) {
         std::string steps;
         for (std::size_t at = log.find("\"step\":"); at != std::string::npos; at = log.find("\"step\":", at + 1))
@@ -108,7 +109,7 @@ TEST_CASE("trainer: a loss that is not finite ends the run and leaves what was s
     s.train.save_every = 1;
     TemporaryFolder folder;
     TinyRun run(s, RunFolder::create(folder.file("run")), 5);
-    auto poison = [&] {  // after three steps somebody writes a NaN into a weight
+    auto poison = [&] {  // after three steps, writes a NaN into a weight
         if (run.trainer.step() == 3)
             static_cast<float*>(run.model.parameters.find("layer.0.ffn.up.weight")->value)[0] = std::nanf("");
         return false;
@@ -119,8 +120,8 @@ TEST_CASE("trainer: a loss that is not finite ends the run and leaves what was s
 }
 
 TEST_CASE("univae: the losses of ten steps are what they were") {
-    // In double, from fixed sentences of random pieces: any change of a formula, an initial value, a random number or
-    // the order of the data moves them. When that is meant, print them anew.
+    // Computed in double, from fixed sentences of random pieces. If a formula, an initial value, a random number or the
+    // order of the data changes, these numbers change. If the change is intended, print them again.
     const std::vector<double> frozen[4] = {
         {4.4597817, 4.1628401, 3.9335439, 4.0001394, 4.0025304, 4.2558445, 3.8395841, 4.0283047, 3.8532351,
          3.8634587},  // vmf
@@ -177,8 +178,9 @@ TEST_CASE("trainer: two sentences are learned by heart in seconds") {
     trainer.quiet = true;
     trainer.run(never);
     std::vector<Metric> held_out = task.validate();
-    CHECK(held_out[1].value <= 0.05);  // nats a token with its own z
-    CHECK(held_out[2].value >= 0.3);   // with the other's: the first pieces give the sentence away
+    CHECK(held_out[1].value <= 0.05);  // nats per token, with the sentence's own z
+    // With the z of the other sentence: after the first pieces, the model knows which sentence it is.
+    CHECK(held_out[2].value >= 0.3);
     UniVaeDecoder decoder(run.model, run.special());
     auto sentences = run.sentences(two);
     auto latents = mean_latents(run.model, {&sentences[0], &sentences[1]});

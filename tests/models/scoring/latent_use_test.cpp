@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Measures of latents where the truth is known: codes that tell all sentences apart hold log n, latents that are not
-// read hold nothing.
+// Tests measures of latents with known results: codes that are different for n sentences contain log n nats of
+// information, and latents that are not read contain none.
 #include "models/scoring/latent_use.h"
 
 #include <doctest/doctest.h>
@@ -35,11 +35,13 @@ TEST_CASE("latents: information is log n where z tells all sentences apart, and 
                 write_numbers(run.parameters.master(p), all.data());
             }
         };
-        // Far apart, and a Gaussian as narrow as it may be; then all at one place.
+        // Large weights move the latents far apart, and the Gaussians become as narrow as they can be. Then the weights
+        // become 0, so that all latents are equal.
         layer(".in.weight", 300, 0), layer(".in.bias", 0, -20);
         const LatentUse apart = latent_use(run.model, pointers_to(text), 1);
         double expected = std::log(5.0);
-        if (run.model.latents[0].latent->code_parts() > 0) {  // some sentences may have one code: the entropy of codes
+        // Sentences may share a code. The expected value is then the entropy of the codes.
+        if (run.model.latents[0].latent->code_parts() > 0) {
             std::map<std::vector<double>, double> share;
             for (const std::vector<double>& z : mean_latents(run.model, pointers_to(text))) share[z] += 0.2;
             expected = 0;
@@ -115,7 +117,7 @@ TEST_CASE("latents: a chain draws from the prior that its loss has") {
             }
         }
     }
-    // A prior that stands off is not N(0, 1): the KL of a layer counts from there.
+    // The learned prior is not N(0, 1). The KL of a layer must be relative to the learned prior.
     double shift = 0;
     for (int i = 0; i < 2 * Z; i++) shift += std::fabs(number_at(samples[2].prior->view(), i));
     CHECK(shift > 1e-3);
@@ -144,7 +146,7 @@ TEST_CASE("latents: codebooks follow what is near them, and a point of codes is 
     const double before = distance();
     run.trainer.run(never);
     CHECK(distance() < 0.5 * before);
-    // Groups have codebooks of their own.
+    // Each group has its own codebook.
     const LatentSpace& space = run.model.model.space;
     std::vector<double> z = space.prior(1, 2, 3);
     const std::vector<double> same = z;
@@ -195,7 +197,7 @@ TEST_CASE("latents: a flow's prior sums to 1, its draws come from it, and the lo
     CHECK(std::fabs(drawn[0] - mean[0]) <= 0.03);
     CHECK(std::fabs(drawn[1] - mean[1]) <= 0.03);
     CHECK(std::fabs(drawn_square - square) <= 0.03 * square);
-    CHECK(std::fabs(square - 2) > 0.1);  // N(0, 1) it is not
+    CHECK(std::fabs(square - 2) > 0.1);  // it is not N(0, 1)
 
     const std::vector<Sentence> text = random_sentences(3);
     const Batch batch = halves_batch(model, pointers_to(text));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The n-gram model against sums, a computation by hand, its definition in Python and KenLM; the model of
-// words on top.
+// Compares the n-gram model with sums, with a computation by hand, with its definition in Python and with KenLM. Also
+// tests the model of words, which uses it.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -20,7 +20,8 @@ namespace {
 
 using Lines = std::vector<std::vector<int>>;
 
-// Sentences of up to 9 symbols below `vocabulary - 1`, the small ones often: the last symbol is never seen.
+// Returns sentences of up to 9 symbols below `vocabulary` - 1, so that the last symbol never occurs. Small symbols are
+// more frequent.
 Lines babble(int count, int vocabulary, std::uint64_t seed) {
     Sequence random(seed, "babble");
     Lines lines(static_cast<std::size_t>(count));
@@ -45,7 +46,7 @@ double worst(const json& golden, const std::vector<double>& found, double scale 
     double most = 0;
     for (std::size_t i = 0; i < found.size(); i++) {
         double difference = std::abs(golden[i].get<double>() - found[i] * scale);
-        if (!(difference <= most)) most = difference;  // NaN stays
+        if (!(difference <= most)) most = difference;  // also true for NaN
         if (std::isnan(most)) break;
     }
     return most;
@@ -59,7 +60,8 @@ TEST_CASE("ngram: probabilities after every context sum to 1") {
     for (int order : {1, 2, 3, 5}) {
         CAPTURE(order);
         Ngram model(order, V, lines);
-        std::set<std::vector<int>> contexts = {{}, {V - 1}, {3, V - 1, 4}, {V + 1, V - 1}};  // some never seen
+        // Contexts; some of them never occur.
+        std::set<std::vector<int>> contexts = {{}, {V - 1}, {3, V - 1, 4}, {V + 1, V - 1}};
         for (const std::vector<int>& line : lines) {
             std::vector<int> marked = line;
             marked.insert(marked.begin(), model.begin());
@@ -73,36 +75,37 @@ TEST_CASE("ngram: probabilities after every context sum to 1") {
     }
 }
 
-// Two sentences, "0 1" and "0 2": <s> 0 1 </s>, <s> 0 2 </s>. All discounts are the fallback, for nothing
-// occurs four times: 0.5, 1, 1.5.
+// The text has two sentences, "0 1" and "0 2", that is <s> 0 1 </s> and <s> 0 2 </s>. The discounts are the default
+// ones, 0.5, 1 and 1.5, because nothing occurs four times.
 TEST_CASE("ngram: a bigram model computed by hand") {
     Ngram model(2, 4, {{0, 1}, {0, 2}});
     const int end = model.end(), begin = model.begin();
     CHECK(end == 4);
     CHECK(begin == 5);
     for (int order : {1, 2}) CHECK(model.discounts(order) == Ngram::Discounts{0.5, 1, 1.5});
-    // Symbols that stand before: only <s> before 0, only 0 before 1 and 2, 1 and 2 before </s>. Counts 1, 1, 1, 2; off
-    // 0.5, 0.5, 0.5, 1.
+    // A unigram counts the different symbols that stand before a symbol: only <s> before 0, only 0 before 1 and before
+    // 2, and 1 and 2 before </s>. So the counts are 1, 1, 1, 2, and the discounts 0.5, 0.5, 0.5, 1.
     const double gamma = 2.5 / 5, uniform = 1.0 / 5;
     const double p0 = 0.5 / 5 + gamma * uniform, p_end = 1.0 / 5 + gamma * uniform, p3 = gamma * uniform;
     CHECK(model.probability({}, 0) == doctest::Approx(p0).epsilon(1e-14));
     CHECK(model.probability({}, end) == doctest::Approx(p_end).epsilon(1e-14));
     CHECK(model.probability({}, 3) == doctest::Approx(p3).epsilon(1e-14));
-    // <s> 0 occurs twice: (2 - 1) / 2, and 1 / 2 for the rest.
+    // <s> 0 occurs twice: (2 - 1) / 2. The weight of the lower order is 1 / 2.
     CHECK(model.probability({begin}, 0) == doctest::Approx(0.5 + 0.5 * p0).epsilon(1e-14));
     CHECK(model.probability({begin}, 3) == doctest::Approx(0.5 * p3).epsilon(1e-14));
-    // 0 1 and 0 2 occur once each: (1 - 0.5) / 2, and 1 / 2 for the rest. Longer contexts add nothing.
+    // 0 1 and 0 2 occur once each: (1 - 0.5) / 2. The weight of the lower order is 1 / 2. Longer contexts change
+    // nothing.
     CHECK(model.probability({0}, 1) == doctest::Approx(0.25 + 0.5 * p0).epsilon(1e-14));
     CHECK(model.probability({begin, 3, 0}, 1) == model.probability({0}, 1));
-    // After a symbol that was never seen, the unigrams.
+    // After a symbol that never occurred, only the unigrams count.
     CHECK(model.probability({3}, 0) == model.probability({}, 0));
     std::vector<double> logs = model.log_probabilities({0, 1});
     REQUIRE(logs.size() == 3);
-    CHECK(logs[2] == doctest::Approx(std::log(0.5 + 0.5 * p_end)).epsilon(1e-14));  // 1 </s>: once of once
+    CHECK(logs[2] == doctest::Approx(std::log(0.5 + 0.5 * p_end)).epsilon(1e-14));  // 1 </s> occurs once, out of one
 }
 
 TEST_CASE("ngram: the lowest order counts what stands before, a model of order 1 how often") {
-    // 0 occurs six times, always after 1; 2 occurs three times, after 1, 3 and the beginning.
+    // 0 occurs six times, always after 1. 2 occurs three times: after 1, after 3 and at the beginning.
     const Lines lines = {{1, 0, 1, 0, 1, 0}, {1, 0, 1, 0, 1, 0}, {2}, {1, 2, 3, 2}};
     Ngram once(1, 4, lines), twice(2, 4, lines);
     CHECK(once.probability({}, 0) > once.probability({}, 2));
@@ -120,7 +123,7 @@ TEST_CASE("ngram: an unseen context backs off to its end, an empty text to equal
     Ngram empty(3, 7, {});
     CHECK(empty.probability({}, 2) == 1.0 / 8);
     CHECK(empty.probability({empty.begin(), 3}, empty.end()) == 1.0 / 8);
-    CHECK(sum_after(Ngram(3, 2, {{}}), {}) == doctest::Approx(1).epsilon(1e-14));  // a sentence without a word
+    CHECK(sum_after(Ngram(3, 2, {{}}), {}) == doctest::Approx(1).epsilon(1e-14));  // a sentence without words
 }
 
 TEST_CASE("ngram: longer contexts tell more of a text that was learned") {
@@ -154,7 +157,7 @@ TEST_CASE("ngram: the definition in Python, and KenLM, say the same") {
     const int words = table.size();
     for (const std::string line : golden["held_out"]) held_out.push_back(table.read(line));
 
-    Lines hidden = held_out;  // what the text lacks is one symbol that it lacks
+    Lines hidden = held_out;  // words that are not in the text become one symbol, which is not in the text either
     for (auto& line : hidden)
         for (int& word : line) word = std::min(word, words);
     int natural = 0;
@@ -171,10 +174,10 @@ TEST_CASE("ngram: the definition in Python, and KenLM, say the same") {
             std::vector<double> logs = model.log_probabilities(hidden[i]);
             CHECK(worst(made["log_probabilities"][i], logs) < 1e-12);
             if (!golden["kenlm"].contains(order)) continue;
-            CHECK(worst(golden["kenlm"][order][i], logs, 1 / std::log(10)) < 5e-7);  // KenLM's are floats
+            CHECK(worst(golden["kenlm"][order][i], logs, 1 / std::log(10)) < 5e-7);  // KenLM computes in float
         }
     }
-    CHECK(natural >= 3);  // orders whose discounts are not the fallback
+    CHECK(natural >= 3);  // number of orders whose discounts are not the default ones
 
     WordModel model(table, text);
     int known = 0;
@@ -191,8 +194,8 @@ TEST_CASE("ngram: the definition in Python, and KenLM, say the same") {
 }
 
 TEST_CASE("word model: all words, known and unknown, and the line's end have probability 1 together") {
-    // Words over two letters, so that the spellings can be listed; every third of those that are learned is
-    // known.
+    // The words have only two letters, so that all spellings can be listed. Every third word of the text is a known
+    // word.
     auto spell = [](int length, int bits) {
         std::string word;
         for (int i = 0; i < length; i++) word += bits >> i & 1 ? 'b' : 'a';
@@ -208,8 +211,9 @@ TEST_CASE("word model: all words, known and unknown, and the line's end have pro
         }
     WordModel model(table, lines);
     Ngram spelling(WordModel::spelling_order, 256, spellings);
-    double expected = std::exp(model.log_probabilities({})[0]);  // the line's end
-    double unknown = 0, spelled = 0, spelled_known = 0;          // s of all that is listed, of the known words
+    double expected = std::exp(model.log_probabilities({})[0]);  // the end of the line
+    // Sums of the spelling probabilities: of all listed words, and of the known words.
+    double unknown = 0, spelled = 0, spelled_known = 0;
     for (int length = 1; length <= 12; length++)
         for (int bits = 0; bits < 1 << length; bits++) {
             std::string word = spell(length, bits);
@@ -220,7 +224,8 @@ TEST_CASE("word model: all words, known and unknown, and the line's end have pro
             if (model.known(line[0])) spelled_known += std::exp(s);
             (model.known(line[0]) ? expected : unknown) += p;
         }
-    // All other words share the probability that no known word takes; those listed have their part of it by spelling.
+    // Unknown words share the probability that known words do not take, in proportion to their spelling probabilities.
+    // Only words up to 12 letters are listed here.
     CHECK(spelled < 1);
     CHECK(unknown > 0.3);
     CHECK(unknown == doctest::Approx((1 - expected) * (spelled - spelled_known) / (1 - spelled_known)).epsilon(1e-12));

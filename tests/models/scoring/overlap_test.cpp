@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The overlap of two sentences, counted by hand.
+// Compares overlaps of two sentences with overlaps that were counted by hand.
 #include "models/scoring/metrics.h"
 
 #include <doctest/doctest.h>
@@ -12,9 +12,9 @@ TEST_CASE("overlap: content is a multiset, form a sequence in which runs of cont
     const FrequentTokens frequent = {1, 2, 3};
     CHECK(content_overlap({1, 50, 2, 60}, {60, 3, 50}, frequent) == 1);  // the order does not matter
     CHECK(content_overlap({50, 50, 60}, {50, 70}, frequent) == doctest::Approx(2 * 1 / 5.0));
-    CHECK(content_overlap({1, 2}, {3}, frequent) == 1);  // neither has any
+    CHECK(content_overlap({1, 2}, {3}, frequent) == 1);  // neither sentence has content
     CHECK(content_overlap({1, 2}, {50}, frequent) == 0);
-    CHECK(form_overlap({1, 50, 60, 2}, {1, 70, 2}, frequent) == 1);  // 1 * 2 both
+    CHECK(form_overlap({1, 50, 60, 2}, {1, 70, 2}, frequent) == 1);  // the form of both is 1 * 2
     CHECK(form_overlap({1, 50, 2}, {2, 50, 1}, frequent) == doctest::Approx(2 * 1 / 6.0));
     CHECK(form_overlap({1, 2, 3}, {1, 3}, frequent) == doctest::Approx(2 * 2 / 5.0));
     CHECK(form_overlap({}, {}, frequent) == 1);

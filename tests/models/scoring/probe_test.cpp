@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Classifiers on vectors whose labels are known, near, or nowhere.
+// Tests classifiers on vectors that contain the label exactly, nearly, or not at all.
 #include "models/scoring/probe.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ using namespace masquerade;
 
 namespace {
 
-// Three labels; vectors lie around a corner for each, `spread` wide.
+// Vectors of three labels. For each label, they lie around one corner, with the deviation `spread`.
 struct Cloud {
     std::vector<std::string> labels;
     std::vector<std::vector<double>> vectors;
@@ -50,12 +50,13 @@ TEST_CASE("probe: labels that vectors or words tell are found, others are not") 
 }
 
 TEST_CASE("probe: of labels with as many votes the one of the nearest wins; clusters start from different vectors") {
-    // Lines 0 to 3 and 5 are trained on, line 4 is asked: its neighbours, from the nearest on, are of labels a b b c a.
+    // Lines 0 to 3 and 5 are for training, and line 4 is the question. The labels of its neighbours, nearest first, are
+    // a b b c a.
     const auto at = [](double angle) { return std::vector<double>{std::cos(angle), std::sin(angle)}; };
     const std::vector<std::string> labels = {"a", "b", "b", "c", "a", "a"};
     CHECK(nearest_neighbours({at(0.1), at(0.2), at(0.3), at(0.4), at(0), at(0.5)}, split_labels(labels, 0, 1), 5) == 1);
     CHECK(nearest_neighbours({at(0.1), at(0.2), at(0.5), at(0.3), at(0), at(0.4)}, split_labels(labels, 0, 1), 5) == 1);
-    // The nearest label wins whichever label comes first among the lines or in the alphabet.
+    // If labels have equally many votes, the nearest one wins, whatever their order among the lines or in the alphabet.
     for (const std::vector<std::string>& swapped : {std::vector<std::string>{"b", "a", "b", "c", "a", "a"},
                                                     std::vector<std::string>{"a", "b", "a", "c", "b", "b"}})
         CHECK(nearest_neighbours({at(0.2), at(0.1), at(0.3), at(0.4), at(0), at(0.5)}, split_labels(swapped, 0, 1),

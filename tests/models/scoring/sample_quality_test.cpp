@@ -20,7 +20,7 @@ Lines babble(int count, int words, std::uint64_t seed) {
     return lines;
 }
 
-// Finds the longest match by trying everything.
+// Finds the longest match by trying all stretches of all lines.
 std::size_t longest_match(const Lines& training, const std::vector<int>& line) {
     std::size_t most = 0;
     for (std::size_t first = 0; first < line.size(); first++)
@@ -48,7 +48,7 @@ TEST_CASE("sample quality: the longest run shared with the training text is that
         for (const std::vector<int>& line : training) CHECK(runs.longest(line) == line.size());
     }
     CHECK(TrainingRuns({}).longest({1, 2}) == 0);
-    CHECK(TrainingRuns({{1, 2}, {3, 4}}).longest({2, 3}) == 1);  // no run goes over the end of a line
+    CHECK(TrainingRuns({{1, 2}, {3, 4}}).longest({2, 3}) == 1);  // a match does not continue in the next line
     CHECK(TrainingRuns({{}, {5}}).longest({}) == 0);
 }
 
@@ -61,13 +61,14 @@ TEST_CASE("sample quality: every number of a set counted by hand") {
     CHECK(q.match == doctest::Approx((1 + 1 + 0.5 + 1) / 4));
     CHECK(q.repeated == doctest::Approx(1.0 / 5));
     CHECK(q.length == doctest::Approx(10.0 / 5));
-    REQUIRE(q.lengths.size() == 4);  // 0, 1, 2-3, 4-7 words
+    REQUIRE(q.lengths.size() == 4);  // lengths of 0, 1, 2-3 and 4-7 words
     for (auto [bin, share] : {std::pair(0, 0.2), {1, 0.0}, {2, 0.6}, {3, 0.2}})
         CHECK(q.lengths[std::size_t(bin)] == doctest::Approx(share));
-    CHECK(q.distinct1 == doctest::Approx(5.0 / 10));           // reading files big writing now
-    CHECK(q.distinct2 == doctest::Approx(4.0 / 6));            // reading files, big files, writing big, files now
-    CHECK(q.perplexity.unknown == doctest::Approx(5.0 / 10));  // big, big, big, writing, now
-    // The sizes compared touch only what depends on them.
+    CHECK(q.distinct1 == doctest::Approx(5.0 / 10));  // different words: reading files big writing now
+    // Different pairs: reading files, big files, writing big, files now.
+    CHECK(q.distinct2 == doctest::Approx(4.0 / 6));
+    CHECK(q.perplexity.unknown == doctest::Approx(5.0 / 10));  // unknown words: big, big, big, writing, now
+    // The number of compared samples changes only the measures that depend on it.
     TextQuality first = quality.measure(samples, 2);
     CHECK(first.distinct1 == doctest::Approx(3.0 / 4));
     CHECK(first.distinct2 == doctest::Approx(2.0 / 2));
@@ -76,7 +77,7 @@ TEST_CASE("sample quality: every number of a set counted by hand") {
     CHECK(first.length == q.length);
     CHECK(first.match == q.match);
     CHECK(first.perplexity.all == q.perplexity.all);
-    // A text is likely under its own model; a set without lines is all zeros, not NaN.
+    // A text is likely under its own model. If there are no samples, all measures are 0, not NaN.
     CHECK(quality.measure(training, 3).perplexity.all < q.perplexity.all);
     CHECK(quality.measure(training, 3).copied == 1);
     TextQuality none = quality.measure({}, 0);

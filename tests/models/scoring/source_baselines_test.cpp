@@ -43,7 +43,7 @@ TEST_CASE("source baselines: of equally near sources the first, and the same wha
     CHECK(nearest.find("Reading for files").index == 1);
     CHECK(nearest.find("Reading for files").cosine == doctest::Approx(1).epsilon(1e-12));
     const double before = nearest.find("reading new things").cosine;
-    nearest.find("new things");  // words that no source has: not known from now on either
+    nearest.find("new things");  // words that are in no source; looking them up must not add them
     CHECK(nearest.find("reading new things").cosine == before);
     CHECK(before == nearest.find("reading").cosine);
     CHECK(nearest.find("nothing of this").index == 0);
@@ -57,5 +57,5 @@ TEST_CASE("source baselines: a rare word weighs more than a frequent one, one th
     NearestSource nearest({"the map", "the tool", "the file", "a rare the", "tool tool map"});
     CHECK(nearest.find("the rare").index == 3);
     CHECK(nearest.find("tool tool map").index == 4);
-    CHECK(nearest.find("tool").index == 4);  // 2 of its 3 words, and none that is everywhere
+    CHECK(nearest.find("tool").index == 4);  // it has 2 of the source's 3 words, and no word that is in every source
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scores of text against sacrebleu and rouge-score (tests/golden/text_metrics), and against counting by hand.
+// Compares scores of texts with sacrebleu and rouge-score (tests/golden/text_metrics), and with counts by hand.
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ json golden() {
     return json::parse(file);
 }
 
-// To 1e-9 relative; 0 only by 0, NaN by nothing.
+// Returns whether the relative difference is at most 1e-9. Only 0 is close to 0, and nothing is close to NaN.
 bool close(const json& expected, double found) {
     const double x = expected.get<double>();
     return std::abs(found - x) <= 1e-9 * std::abs(x);
@@ -60,7 +60,7 @@ TEST_CASE("text metrics: lines are cut as sacrebleu and rouge-score cut them") {
         CHECK(joined(rouge_words(text)) == line[2].get<std::string>());
     }
     CHECK(characters_of(" 春\u3000a\tb ") == U"春ab");
-    // Bytes that are not UTF-8 are left out.
+    // Invalid bytes are dropped.
     CHECK(words_13a("na\xC3me \xFF") == std::vector<std::string>{"name"});
     CHECK(characters_of("\xE6\x98") == U"");
 }
@@ -87,7 +87,7 @@ TEST_CASE("text metrics: scores are those of sacrebleu and rouge-score") {
         smoothed += found.precision[3] > 0 && found.precision[3] * double(found.hypothesis_tokens) < 100;
     }
     CHECK(all["pairs"].size() >= 120);
-    CHECK(scored >= 30);  // the pairs show something
+    CHECK(scored >= 30);  // enough pairs for a meaningful comparison
     CHECK(brief >= 10);
     CHECK(smoothed >= 10);
     CHECK_FALSE(close(1.0, NAN));
@@ -98,11 +98,11 @@ TEST_CASE("text metrics: scores are those of sacrebleu and rouge-score") {
 TEST_CASE("text metrics: BLEU and ROUGE counted by hand") {
     const Strings r = {"the cat sat on the mat"}, h = {"the the cat on mat"};
     const Bleu b = bleu(r, h, TextUnits::words);
-    CHECK(b.precision[0] == doctest::Approx(100));               // the the cat on mat
-    CHECK(b.precision[1] == doctest::Approx(100 * 1.0 / 4));     // the cat
-    CHECK(b.precision[2] == doctest::Approx(100 * 0.5 / 3));     // none: half a match
-    CHECK(b.precision[3] == doctest::Approx(100 * 0.25 / 2));    // none again: a quarter
-    CHECK(b.brevity == doctest::Approx(std::exp(1 - 6.0 / 5)));  // 5 words for 6
+    CHECK(b.precision[0] == doctest::Approx(100));               // matches: the the cat on mat
+    CHECK(b.precision[1] == doctest::Approx(100 * 1.0 / 4));     // match: the cat
+    CHECK(b.precision[2] == doctest::Approx(100 * 0.5 / 3));     // no match: counted as half a match
+    CHECK(b.precision[3] == doctest::Approx(100 * 0.25 / 2));    // again no match: counted as a quarter
+    CHECK(b.brevity == doctest::Approx(std::exp(1 - 6.0 / 5)));  // 5 words instead of 6
     CHECK(b.score == doctest::Approx(100 * b.brevity * std::pow(1.0 * (1.0 / 4) * (0.5 / 3) * (0.25 / 2), 0.25)));
     const Rouge p = rouge(r, h, TextUnits::words);
     CHECK(p.rouge1.precision == doctest::Approx(100));
@@ -110,12 +110,14 @@ TEST_CASE("text metrics: BLEU and ROUGE counted by hand") {
     CHECK(p.rouge1.f1 == doctest::Approx(100 * 10.0 / 11));
     CHECK(p.rouge2.precision == doctest::Approx(100 * 1.0 / 4));
     CHECK(p.rouge2.recall == doctest::Approx(100 * 1.0 / 5));
-    CHECK(p.rougeL.precision == doctest::Approx(100 * 4.0 / 5));  // the cat on mat
+    CHECK(p.rougeL.precision == doctest::Approx(100 * 4.0 / 5));  // matches: the cat on mat
     CHECK(p.rougeL.recall == doctest::Approx(100 * 4.0 / 6));
-    // Clipping: one "the" of three is in the reference; the hypothesis is long enough.
+    // Counts are clipped: only one of three "the" is in the reference. The hypothesis is not shorter than the
+    // reference.
     CHECK(bleu({"the cat"}, {"the the the"}, TextUnits::words).precision[0] == doctest::Approx(100.0 / 3));
     CHECK(bleu({"the cat"}, {"the the the"}, TextUnits::words).brevity == 1);
-    // A corpus is not the mean of its lines: the lengths of all make one penalty, ROUGE is a mean of pairs.
+    // The score of a corpus is not the mean of its lines. For BLEU, the total lengths give one penalty. ROUGE is a mean
+    // over pairs.
     const Strings two = {"a b c d e", "f"}, short_and_long = {"a b c d", "f g"};
     CHECK(bleu(two, short_and_long, TextUnits::words).brevity == 1);
     CHECK(rouge(two, short_and_long, TextUnits::words).rouge1.precision == doctest::Approx((100 + 50) / 2.0));
@@ -130,7 +132,7 @@ TEST_CASE("text metrics: BLEU of tokens and BLEU of strings are one where nothin
     CHECK(score > 50);
     CHECK(score < 95);
     CHECK(score == doctest::Approx(bleu(r, h, TextUnits::characters).score).epsilon(1e-12));
-    CHECK(compare({{1, 2, 3}}, {{1, 2, 3}}).bleu4 == 0);  // no run of four to match
+    CHECK(compare({{1, 2, 3}}, {{1, 2, 3}}).bleu4 == 0);  // no stretch of four tokens
 }
 
 TEST_CASE("text metrics: the form of lines") {
@@ -138,8 +140,8 @@ TEST_CASE("text metrics: the form of lines") {
     const Strings h = {"春风又绿江南岸", "人人桃花相映", "天，地，人", "天", "ab  cd "};
     const Form f = form(r, h);
     CHECK(f.exact == doctest::Approx(100 * 1.0 / 5));
-    CHECK(f.same_length == doctest::Approx(100 * 3.0 / 5));      // the 1st, 3rd and last
-    CHECK(f.without_repeats == doctest::Approx(100 * 4.0 / 5));  // all but the 2nd: commas may
+    CHECK(f.same_length == doctest::Approx(100 * 3.0 / 5));      // lines 1, 3 and 5
+    CHECK(f.without_repeats == doctest::Approx(100 * 4.0 / 5));  // all but line 2; commas may be repeated
     CHECK(f.length_ratio == doctest::Approx((1 + 6.0 / 7 + 1 + 1) / 4));
     CHECK(form({"aa"}, {"aa"}).without_repeats == 0);
     CHECK(form({""}, {""}).exact == 100);

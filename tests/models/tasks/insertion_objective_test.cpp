@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The questions that slots get: the weights of orders, the canvases that are drawn, every finalization, repeated words,
-// ends.
+// Tests the questions to slots: the weights of the orders, the drawn canvases, every finalization, repeated words, and
+// the ends of slots.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ Sentence pair(const std::vector<int>& target, int name = 0) {
 
 const Objective& find(const char* name) { return find_objective(name, insertion_objectives()); }
 
-// The share of every word in every slot of a batch's document.
+// Returns the shares of all words for every slot of a document of the batch.
 using Shares = std::vector<std::map<int, double>>;
 Shares shares_of(const Batch& b, int document = 0) {
     Shares all;
@@ -39,7 +39,8 @@ Shares shares_of(const Batch& b, int document = 0) {
         all.emplace_back();
         const Choices& c = b.labels.choices;
         for (int j = c.begin[std::size_t(m)]; j < c.begin[std::size_t(m) + 1]; j++) {
-            CHECK(all.back().count(c.tokens[std::size_t(j)]) == 0);  // words accumulate
+            // A word that is missing several times has one summed share.
+            CHECK(all.back().count(c.tokens[std::size_t(j)]) == 0);
             all.back()[c.tokens[std::size_t(j)]] = c.shares[std::size_t(j)];
         }
     }
@@ -54,7 +55,7 @@ double sum(const Shares& shares) {
 
 }  // namespace
 
-// Golden values: computed apart, from equations 10 and 11.
+// The golden values were computed by another program from equations 10 and 11.
 TEST_CASE("insertion: the weights of a binary tree, of uniform and of numbered orders") {
     const std::map<double, std::map<int, std::vector<double>>> golden = {
         {0.5,
@@ -93,7 +94,7 @@ TEST_CASE("insertion: the weights of a binary tree, of uniform and of numbered o
     rule.tau = 1;
     CHECK(order_weights({7, 8, 9, 10}, rule) == std::vector<double>(4, 0.25));
     rule.scores = std::make_shared<const std::vector<double>>(std::vector<double>{5, 3, 3, -1});
-    const std::vector<double> w = order_weights({0, 1, 2, 3}, rule);  // distances 3, 1, 1, 0
+    const std::vector<double> w = order_weights({0, 1, 2, 3}, rule);  // the distances are 3, 1, 1, 0
     const double all = std::exp(-3) + 2 * std::exp(-1) + 1;
     CHECK(w[0] == doctest::Approx(std::exp(-3) / all).epsilon(1e-14));
     CHECK(w[1] == doctest::Approx(std::exp(-1) / all).epsilon(1e-14));
@@ -101,7 +102,7 @@ TEST_CASE("insertion: the weights of a binary tree, of uniform and of numbered o
     CHECK(w[3] == doctest::Approx(1 / all).epsilon(1e-14));
 }
 
-// k is uniform in 0 .. n with both ends, and every subset of k words is as likely.
+// k is uniform from 0 to n, both included, and all subsets of k words are equally likely.
 TEST_CASE("insertion: canvases are drawn as the paper draws them (chi-square)") {
     const ObjectiveOptions o = inserting();
     constexpr int n = 4, draws = 20000;
@@ -118,7 +119,7 @@ TEST_CASE("insertion: canvases are drawn as the paper draws them (chi-square)") 
         chi += (count - expected) * (count - expected) / expected;
     }
     CHECK(seen.size() == 16);
-    CHECK(chi < 37.7);  // 15 degrees of freedom, p = 0.001
+    CHECK(chi < 37.7);  // limit of chi-square with 15 degrees of freedom for p = 0.001
 }
 
 TEST_CASE("insertion: slots, ends and repeated words of every finalization") {
@@ -152,7 +153,8 @@ TEST_CASE("insertion: slots, ends and repeated words of every finalization") {
                         }
                     }
                     CHECK(asked == std::set<int>(missing.begin(), missing.end()));
-                    for (const auto& slot : shares) {  // a slot that ends weighs end_weight beside one that does not
+                    // A slot that ends has the weight end_weight, relative to a slot that lacks words.
+                    for (const auto& slot : shares) {
                         double own = 0;
                         for (const auto& [word, share] : slot) own += share;
                         if (ends > 0 && words > 0 && own > 0) {
@@ -210,10 +212,10 @@ TEST_CASE("insertion: several canvases share a source, and are drawn apart") {
     }
     CHECK(real == rows);
     std::set<int> names(b.rows.document.begin(), b.rows.document.end());
-    CHECK(names.size() >= 12);  // dropout of each canvas is its own
+    CHECK(names.size() >= 12);  // each canvas has its own dropout
     o.insertion.canvases = 1;
     const Batch first = find("insertion").batch({&text[2]}, 5, o);
-    CHECK(shares_of(first) == shares_of(b, 6));  // the first canvas is the one that is drawn alone
+    CHECK(shares_of(first) == shares_of(b, 6));  // if only one canvas is drawn, it is the first one
 }
 
 TEST_CASE("insertion: kermit asks in source and target, by the words that are missing") {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Every objective against its definition, by enumeration. On a tiny sentence all that it may draw is written out with
-// its probability: rows, positions, ranks, and each question with its weight. What is drawn must be one of these, as
-// often as its probability says, so that every expectation is that of the definition. An objective of the tables that
-// is not written out fails.
+// Compares every objective with its definition, by enumeration. For tiny sentences, the test lists everything that the
+// objective may draw, with its probability: rows, positions, ranks, and each question with its weight. Each draw must
+// be in this list, and must occur as often as its probability says. Therefore, every expectation is right. If an
+// objective of the tables has no such list, the test fails.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -60,7 +60,7 @@ void push(TokenRows& rows, int id, int type, int position, const Sentence& s) { 
 
 // The whole text, source and target, as one sequence.
 struct Whole {
-    Ids ids, types, ordinary;  // places of ordinary tokens
+    Ids ids, types, ordinary;  // ordinary: places of the ordinary tokens
     int source;
     explicit Whole(const Sentence& s) : source(int(s.ids.size())) {
         for (int id : s.ids) ids.push_back(id), types.push_back(of_source);
@@ -71,13 +71,13 @@ struct Whole {
     int size() const { return int(ids.size()); }
 };
 
-// Returns the tokens that may be read in the place of a token, with their probabilities.
+// Returns the tokens that may replace a hidden token, with their probabilities.
 std::vector<std::pair<int, double>> readings(int id, const ObjectiveOptions& o) {
     std::vector<std::pair<int, double>> all = {{mask, 1 - o.kept - o.random}, {id, o.kept}};
     for (int other : {5, 6, 7}) all.push_back({other, o.random / 3});
     return all;
 }
-// Calls f(probability, readings) for all that may be read in these places.
+// Calls f(probability, readings) for every combination of tokens that may replace the hidden tokens.
 void each_reading(const Ids& hidden, const std::function<int(int)>& id, const ObjectiveOptions& o, double probability,
                   Ids& read, const std::function<void(double, const Ids&)>& f) {
     if (read.size() == hidden.size()) return f(probability, read);
@@ -88,7 +88,7 @@ void each_reading(const Ids& hidden, const std::function<int(int)>& id, const Ob
     }
 }
 
-// The places of the ordinary tokens, word by word.
+// Returns the places of the ordinary tokens, grouped by word.
 std::vector<Ids> words_of(const Whole& all, const ObjectiveOptions& o) {
     std::vector<Ids> words;
     for (int place : all.ordinary) {
@@ -98,8 +98,8 @@ std::vector<Ids> words_of(const Whole& all, const ObjectiveOptions& o) {
     }
     return words;
 }
-// Calls f(probability, spans) for all spans that may be drawn after `spans`. shares[i] is the probability of the length
-// i + 1.
+// Calls f(probability, spans) for every list of spans that begins with `spans` and may be drawn. shares[i] is the
+// probability of a span of i + 1 words.
 using EachSpans = std::function<void(double, const std::vector<Ids>&)>;
 void each_spans(const std::vector<Ids>& words, int wanted, const std::vector<double>& shares, double probability,
                 std::vector<Ids>& spans, const EachSpans& f) {
@@ -126,7 +126,8 @@ void each_spans(const std::vector<Ids>& words, int wanted, const std::vector<dou
         }
     }
 }
-// Calls f(probability, readings) for all that may be read in the places of these spans, span by span.
+// Calls f(probability, readings) for every combination of tokens that may replace the tokens of these spans. A span is
+// treated as a whole.
 void each_reading(const std::vector<Ids>& spans, const Whole& all, const ObjectiveOptions& o, double probability,
                   Ids& read, std::size_t span, const std::function<void(double, const Ids&)>& f) {
     if (span == spans.size()) return f(probability, read);
@@ -193,13 +194,14 @@ Outcomes mlm(const Sentence& s, const ObjectiveOptions& o) {
     return outcomes;
 }
 
-Outcomes k_bert(const Sentence& s, const ObjectiveOptions& o) {  // no token is a bracket here
+Outcomes k_bert(const Sentence& s, const ObjectiveOptions& o) {  // these sentences have no brackets
     Outcomes outcomes = mlm(s, o);
     for (Outcome& each : outcomes) each.example.rank.assign(std::size_t(each.example.rows.count()), -1);
     return outcomes;
 }
 
-// Tokens in this order, each asked for the next one, from place `first` of the order on; the last one is no row.
+// Returns an example whose rows are the tokens in this order, except the last one. From place `first` of the order on,
+// each row predicts the next token of the order.
 Example chain(const Whole& all, const Ids& order, const Ids& types, const Document& parts, int first,
               const Sentence& s) {
     Example e;
@@ -234,7 +236,7 @@ Outcomes unilm_masked(const Sentence& s, const ObjectiveOptions& o) {
     const int n = int(s.target.size());
     Outcomes outcomes;
     for (int subset = 0; subset < 1 << n; subset++) {
-        std::vector<Ids> choices;  // what is hidden; nothing is not possible
+        std::vector<Ids> choices;  // possible sets of hidden tokens; the empty set is not possible
         double p = 1;
         Ids hidden;
         for (int t = 0; t < n; t++) {
@@ -308,7 +310,8 @@ Outcomes plm(const Sentence& s, const ObjectiveOptions& o) {
     for (Outcome& each : outcomes) each.probability /= orders;
     return outcomes;
 }
-// The sentence with [MASK]s; then the tokens of the spans, in the order of the text; then as many [MASK]s again.
+// The rows: the sentence with [MASK]s, then the tokens of the spans in the order of the text, then a [MASK] for each of
+// these tokens.
 Outcomes pmlm(const Sentence& s, const ObjectiveOptions& o) {
     const Whole all(s);
     std::vector<Ids> tokens, spans;
@@ -384,7 +387,8 @@ Outcomes mass(const Sentence& s, const ObjectiveOptions& o) {
     return outcomes;
 }
 
-// Insertion. A part of n words: k uniform in 0 .. n, and then each set of k alike, or the first k.
+// For insertion: returns the subsets of n words that may be kept, with their probabilities. k is uniform from 0 to n.
+// If `first_ones` is true, the first k words are kept; otherwise, all subsets of k words are equally likely.
 std::vector<std::pair<std::vector<bool>, double>> parts_of(int n, bool first_ones) {
     std::vector<std::pair<std::vector<bool>, double>> all;
     for (int subset = 0; subset < 1 << n; subset++) {
@@ -401,7 +405,7 @@ std::vector<std::pair<std::vector<bool>, double>> parts_of(int n, bool first_one
     }
     return all;
 }
-// The words that each slot lacks, and those that stand.
+// Splits the words into the canvas (the kept words) and the words that each slot lacks.
 void split(const Ids& words, const std::vector<bool>& kept, Ids& canvas, std::vector<Ids>& missing) {
     missing.push_back({});
     for (std::size_t i = 0; i < words.size(); i++)
@@ -410,8 +414,9 @@ void split(const Ids& words, const std::vector<bool>& kept, Ids& canvas, std::ve
         else
             missing.back().push_back(words[i]);
 }
-// Returns the questions to each slot: equations 10 to 14 of the paper. A slot that lacks words weighs 1, or (kermit) as
-// many as it has of the mean; one that lacks none is asked for the end, with its weight; all weights sum to 1.
+// Returns the questions to each slot, by equations 10 to 14 of the paper. A slot that lacks words has the weight 1 or,
+// for kermit, its number of words divided by the mean number. A slot that lacks none is asked for its end, with the
+// weight of the end. The weights are scaled so that their sum is 1.
 std::vector<std::map<int, double>> questions(const std::vector<Ids>& missing, const InsertionRule& rule,
                                              bool by_words) {
     std::vector<std::map<int, double>> all(missing.size());
@@ -470,7 +475,7 @@ Outcomes insertion(const Sentence& s, const ObjectiveOptions& o) {
         canvas.insert(canvas.begin(), cls);
         canvas.push_back(sep);
         for (int id : canvas)
-            push(e.rows, id, of_target, e.rows.count(), s);  // one stack: positions go on behind the source
+            push(e.rows, id, of_target, e.rows.count(), s);  // with one stack, the positions continue after the source
         e.document = {first, e.rows.count() - first};
         ask(e, first, questions(missing, o.insertion, false));
         outcomes.push_back({p, e});
@@ -481,7 +486,7 @@ Outcomes kermit(const Sentence& s, const ObjectiveOptions& o) {
     const Ids sides[] = {Ids(s.ids.begin() + 1, s.ids.end() - 1), Ids(s.target.begin(), s.target.end() - 1)};
     const int x = int(sides[0].size()), y = int(sides[1].size());
     Outcomes outcomes;
-    for (int whole : {0, 1, 2})  // none, the source, the target
+    for (int whole : {0, 1, 2})  // which side is whole: none, the source, the target
         for (const auto& [drawn, p] : parts_of(whole == 0 ? x + y : whole == 1 ? y : x, false)) {
             std::vector<bool> left(std::size_t(x), true), right(std::size_t(y), true);
             if (whole != 1) left.assign(drawn.begin(), drawn.begin() + x);
@@ -567,7 +572,7 @@ TEST_CASE("objective draws: every objective draws what its definition enumerates
                 o.hidden = 0.4, o.kept = 0.2, o.random = 0.3, o.predicted = 0.5, o.span = 0.4;
                 if (s == &long_source && (text(objective.name) == "mlm" || text(objective.name) == "k-bert" ||
                                           text(objective.name) == "plm-shuffled"))
-                    continue;  // thousands
+                    continue;  // there would be thousands of outcomes
                 check(objective, *s, o, 6000);
                 if (s == &pair) check(objective, *s, options(), 6000);
             }
@@ -575,7 +580,7 @@ TEST_CASE("objective draws: every objective draws what its definition enumerates
 
 TEST_CASE("objective draws: pmlm draws blocks of two to six tokens, each length as often") {
     ObjectiveOptions o = options();
-    o.hidden = 0.85, o.blocks = 1;  // six of seven tokens
+    o.hidden = 0.85, o.blocks = 1;  // six of the seven tokens are hidden
     check(find_objective("pmlm"), {{cls, 5, 6, 7, 5, 6, 7, 5, sep}, 7, {}}, o, 6000);
 }
 
@@ -604,7 +609,8 @@ TEST_CASE("objective draws: mlm hides whole words, and spans of SpanBERT's lengt
         for (std::size_t m = 1; m < labels.rows.size(); m++) spans += labels.rows[m] > labels.rows[m - 1] + 1;
         sum += spans;
     }
-    // Simulated with other random numbers: runs of hidden words, of which spans that touch form one.
+    // The expected value comes from a simulation with other random numbers: the number of runs of hidden words, where
+    // spans that touch count as one run.
     CHECK(std::abs(sum / 1000 - 3.2) < 0.15);
 }
 
@@ -628,8 +634,8 @@ TEST_CASE("objective draws: every rule of insertion weighs questions as the pape
             }
 }
 
-// A batch has every question of its sentences with the weight 1, and inert ones with 0; loss is the mean over the
-// former.
+// In a batch, every question of its sentences has the weight 1, and every inert question has the weight 0. The loss is
+// the mean over the questions of the sentences.
 TEST_CASE("objective draws: a batch asks what its sentences ask, once each, and inert rows for nothing") {
     const std::vector<Sentence> text = {{{cls, 5, 6, sep}, 7, {6, 7, sep}},
                                         {{cls, 5, 5, 7, sep}, 8, {6, sep}},

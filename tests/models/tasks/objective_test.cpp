@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Objectives: what is asked of which row, that no row sees what it is asked for, and that a document's numbers depend
-// on nothing else in its batch.
+// Tests objectives: which row predicts what, that no row sees the token that it predicts, and that the random numbers
+// of a document do not depend on the other documents of the batch.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ std::vector<Sentence> pairs(int count, std::uint64_t seed) { return small_pairs:
 
 struct Model : small_pairs::Small<UniLm, BackboneOptions> {
     using Small::Small;
-    // The hidden state of every scored row, (M)(C).
+    // Returns the hidden state of every scored row, (M)(C).
     std::vector<std::vector<double>> says(const Batch& batch) {
         tape.begin("says");
         const OnHost h(model.hidden(tape, batch)->view());
@@ -133,11 +133,11 @@ TEST_CASE("objective: random tokens are no special ones, orders hold every rank,
     for (std::uint32_t step = 0; step < 300; step++)
         for (int id : find_objective("mlm").make(s, step, o).rows.ids) drawn.insert(id);
     for (int id : drawn) CHECK((id == 2 || id == 3 || !is_special(id, o)));
-    CHECK(int(drawn.size()) == V - 5 + 2);  // every ordinary token, [CLS] and [SEP]
+    CHECK(int(drawn.size()) == V - 5 + 2);  // all ordinary tokens, [CLS] and [SEP]
 
     o = options();
     o.predicted = 1;
-    std::set<int> first;  // the token of rank 0
+    std::set<int> first;  // places of the token with rank 0
     for (std::uint32_t step = 0; step < 60; step++) {
         const Example e = find_objective("plm").make(s, step, o);
         std::vector<int> ranks(e.rank.begin() + 1, e.rank.begin() + 6);
@@ -182,7 +182,7 @@ TEST_CASE("objective: mlm hides by the shares it is given") {
     CHECK(near(count["mask"] / double(asked), 0.8));
     CHECK(near(count["kept"] / double(asked), 0.1 + 0.1 / 35));
     CHECK(near(count["random"] / double(asked), 0.1 - 0.1 / 35));
-    s.ids = {2, 17, 3};  // one ordinary token: it is hidden
+    s.ids = {2, 17, 3};  // the only ordinary token must be hidden
     CHECK(find_objective("mlm").make(s, 3, o).labels.size() == 1);
 }
 
@@ -214,8 +214,8 @@ TEST_CASE("objective: no row sees what it is asked for, and every row listens") 
                             listened.insert(int(row));
                     }
                 }
-            // the first row of a language model, and the first rank of a permutation without context, hear specials
-            // alone
+            // The first row of a language model, and the first rank of a permutation without context, depend only on
+            // special tokens.
             CHECK(int(listened.size()) >= batch.labels.count - 3 * 2);
             CHECK(listened.size() > 0);
         }
@@ -237,7 +237,7 @@ TEST_CASE("objective: causal masks, token by token") {
             id = id == 7 ? 8 : 7;
             const auto after = m.says(objective.batch(pointers_to(changed), 0, o));
             for (std::size_t row = 0; row < before.size(); row++) {
-                const int at = batch.labels.rows[row];  // in packed rows
+                const int at = batch.labels.rows[row];  // index among the packed rows
                 const bool reverse = std::string(name) == "lm-reverse";
                 const bool full = std::string(name) == "unilm" && place < n;
                 const bool sees = reverse ? place >= at + 1 : full || place <= at;
@@ -291,7 +291,7 @@ TEST_CASE(
                        {-1, -1, -1, -1, 0, 0, 1, -1, -1, 2, -1, -1, -1, -1, -1, 0, 0, 1, -1, -1, 2, -1});
     CHECK(batch.graph.bits == expected.bits);
 
-    // Brackets of any other form are words of the sentence.
+    // Brackets in any other form are words of the sentence.
     for (const std::vector<int>& ids : {std::vector<int>{2, open, 11, close, 12, 3},
                                         {2, open, 11, fact, 12, end, 3},
                                         {2, fact, 11, end, 3},
@@ -304,7 +304,7 @@ TEST_CASE(
         plain.ids = ids;
         CHECK(tree_of(plain, o).rows.ids == ids);
     }
-    s.ids = {2, open, 11, close, fact, 12, end, fact, 13, 3};  // the second fact was cut off
+    s.ids = {2, open, 11, close, fact, 12, end, fact, 13, 3};  // the second fact is cut off
     CHECK(tree_of(s, o).rows.ids == std::vector<int>{2, 11, 12, fact, 13, 3});
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Objectives of two stacks: what both read, what is asked, and by which shares mass draws.
+// Tests objectives of two stacks: what the encoder and the decoder read, what is predicted, and the probabilities with
+// which mass draws.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -20,7 +21,7 @@ ObjectiveOptions options() {
     return o;
 }
 
-// [CLS] = 2, n different ordinary tokens, [SEP] = 3.
+// Returns [CLS] = 2, n different ordinary tokens, and [SEP] = 3.
 Sentence line(int n) {
     Sentence s;
     s.ids.push_back(2);
@@ -66,7 +67,7 @@ TEST_CASE("seq2seq objective: mass hides one span, and feeds the true tokens bef
             o.kept = o.random = 0;
             const Sentence s = line(n);
             const Example e = find_objective("mass", true).make(s, step, o);
-            const int length = std::max(1, (n + 1) / 2);  // half of them, rounded up
+            const int length = std::max(1, (n + 1) / 2);  // half of the tokens, rounded up
             REQUIRE(e.rows.count() == length);
             REQUIRE(int(e.labels.size()) == length);
             REQUIRE(e.source.count() == n + 2);
@@ -102,7 +103,8 @@ TEST_CASE("seq2seq objective: mass by its shares: where spans start, and what is
             CHECK((now == 4 || now >= 5));
         }
     }
-    // 0.2 first, 0.2 last, 0.6 anywhere; four standard deviations of 6000 draws are 0.022 at 0.25, 0.012 at 0.055
+    // The span starts at the first place with probability 0.2, at the last place with 0.2, and anywhere with 0.6. Four
+    // standard deviations of 6,000 draws are 0.022 for a probability of 0.25, and 0.012 for 0.055.
     REQUIRE(start.size() == starts);
     for (const auto& [place, count] : start) {
         const bool end = place == 1 || place == starts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The numbers of a held-out text against arithmetic: densities of a latent, importance weights, the KL in what "best"
-// means.
+// Compares measures of held-out text with arithmetic: densities of latents, importance weights, and the KL in the loss
+// by which the best checkpoint is chosen.
 #include "models/scoring/metrics.h"
 #include "models/tasks/univae_evaluation.h"
 
@@ -32,8 +32,9 @@ double norm(const std::vector<double>& x) {
 
 TEST_CASE("evaluation: log q/p of a Gaussian, with its variance") {
     const LatentSpace gaussian = space(LatentKind::gaussian, 2);
-    const double z[] = {0.7, -1.2}, y[] = {0.5, -1.0, std::log(0.25), std::log(2.25)};  // mu | log variance
-    // sum of (z^2 - (z - mu)^2 / variance - log variance) / 2
+    // The means, and then the log variances.
+    const double z[] = {0.7, -1.2}, y[] = {0.5, -1.0, std::log(0.25), std::log(2.25)};
+    // The sum of (z^2 - (z - mu)^2 / variance - log variance) / 2.
     const double expected = (0.49 - 0.04 / 0.25 - std::log(0.25)) / 2 + (1.44 - 0.04 / 2.25 - std::log(2.25)) / 2;
     CHECK(std::abs(gaussian.log_ratio(z, y) - expected) <= 1e-12);
 }
@@ -44,7 +45,7 @@ TEST_CASE("evaluation: log q/p of a von Mises-Fisher distribution, whatever the 
     const double z[] = {0.6, 0, 0.8};
     for (double length : {1.0, 2.5, 0.1}) {
         const double y[] = {0, 0, length};
-        // in three dimensions q = kappa e^(kappa cos) / (4 pi sinh kappa), p = 1 / (4 pi)
+        // In three dimensions, q = kappa e^(kappa cos) / (4 pi sinh kappa) and p = 1 / (4 pi).
         CHECK(std::abs(sphere.log_ratio(z, y) - (std::log(kappa / std::sinh(kappa)) + kappa * 0.8)) <= 1e-9);
     }
 }
@@ -73,7 +74,7 @@ TEST_CASE("evaluation: draws of the prior go by seed, line and sample, each by i
     }
 }
 
-// Where q is p and the decoder does not see z, every weight is p(x|z): more samples change nothing.
+// q equals p, and the decoder does not see z. Therefore, every weight is p(x|z), and more samples change nothing.
 TEST_CASE("evaluation: the importance-weighted likelihood is a mean over its samples") {
     UniVaeSettings s = tiny_settings(LatentKind::gaussian);
     const std::vector<std::string> lines = grammar_questions(3, 300);
@@ -87,7 +88,7 @@ TEST_CASE("evaluation: the importance-weighted likelihood is a mean over its sam
     for (std::size_t i = 0; i < text.size(); i++) CHECK(std::abs(one[i] - many[i]) <= 1e-5 * one[i]);
     const HeldOut held_out = held_out_losses(run.model, pointers_to(text), 1);
     CHECK(std::abs(held_out.elbo * 3 + one[0] + one[1] + one[2]) <= 1e-3);
-    // The targets at all places are all targets.
+    // The targets at all places together are all targets.
     double sum = 0;
     for (std::size_t i = 0; i < held_out.at_place.size(); i++) {
         sum += held_out.at_place[i];
@@ -109,10 +110,10 @@ TEST_CASE("evaluation: an importance weight is p(x|z) p(z) / q(z|x); each has no
     for (std::uint32_t s = 0; s < 3; s++) {
         const LatentNoise noise = model.space.noise(batch.names(), 7, s);
         tape.begin("sample");
-        const UniVae::Loss loss = model.loss(tape, batch, &noise, 0);  // -log p(x|z) a token
+        const UniVae::Loss loss = model.loss(tape, batch, &noise, 0);  // -log p(x|z) per token
         double log_weight = -number_at(loss.total->view(), 0) * batch.labels.count;
         for (const LatentSample& l : loss.latents)
-            for (std::int64_t i = 0; i < 8; i++) {  // log p - log q, of N(0, 1) and N(mu, variance)
+            for (std::int64_t i = 0; i < 8; i++) {  // log p - log q, for p = N(0, 1) and q = N(mu, variance)
                 const double z = number_at(l.z->view(), i), e = z - number_at(l.y->view(), i),
                              log_variance = number_at(l.y->view(), 8 + i);
                 log_weight += (e * e / std::exp(log_variance) + log_variance - z * z) / 2;
@@ -139,7 +140,8 @@ TEST_CASE("evaluation: the loss that chooses the best checkpoint holds the KL; w
     }
 }
 
-// The trainer's number counts real documents: inert ones have a KL, too, which is nobody's.
+// The KL in the log of training must count only the real documents. Inert documents have a KL, too, but it must not
+// count.
 TEST_CASE("evaluation: the KL of training is that of real documents, and has the weight of the schedule") {
     UniVaeSettings s = tiny_settings(LatentKind::gaussian);
     s.model.backbone.dropout = s.model.backbone.attention_dropout = 0;
@@ -153,7 +155,7 @@ TEST_CASE("evaluation: the KL of training is that of real documents, and has the
     std::vector<double> totals;
     double kl = 0, tokens = 0;
     task.next_batch(0);
-    for (std::int64_t step : {0, 25, 50, 80}) {  // of 100: weights 0, 1, 2, 2
+    for (std::int64_t step : {0, 25, 50, 80}) {  // of 100 steps; the weights are 0, 1, 2, 2
         tape.begin("step", 1, 0, true);
         Tensor* loss = task.loss(tape, step, 100);
         totals.push_back(number_at(loss->view(), 0));
@@ -162,7 +164,8 @@ TEST_CASE("evaluation: the KL of training is that of real documents, and has the
         tape.end();
     }
     CHECK(kl > 0);
-    const double documents = tokens * (totals[1] - totals[0]) / kl;  // the KL of a document, times how many there are
+    // KL of all documents, divided by the KL per document.
+    const double documents = tokens * (totals[1] - totals[0]) / kl;
     CHECK(std::abs(documents - std::round(documents)) <= 1e-2);
     CHECK(documents >= 1);
     CHECK(std::abs((totals[2] - totals[0]) - 2 * (totals[1] - totals[0])) <= 1e-5);
@@ -198,7 +201,7 @@ TEST_CASE("evaluation: what is written too long or too short is less close") {
         CHECK(other.exact == 0);
         CHECK(other.bleu4 < 95);
     }
-    // n-grams of 8 tokens: 6/8, 5/7, 4/6, 3/5; and exp(1 - 6/4) for 4 tokens of 6
+    // Precisions of n-grams for 8 tokens: 6/8, 5/7, 4/6, 3/5. Brevity penalty for 4 tokens instead of 6: exp(1 - 6/4).
     CHECK(std::abs(longer.bleu4 - 100 * std::pow(6.0 / 8 * 5 / 7 * 4 / 6 * 3 / 5, 0.25)) <= 1e-9);
     CHECK(std::abs(shorter.bleu4 - 100 * std::exp(-0.5)) <= 1e-9);
     CHECK(std::abs(shorter.token_accuracy - 4.0 / 6) <= 1e-12);
@@ -237,7 +240,7 @@ TEST_CASE(
     CHECK(std::abs(hidden - 0.5 * words) < 3 * std::sqrt(0.25 * words));
 }
 
-// All codes of a small codebook can be gone through: p(x) = the mean of p(x|c) over them.
+// A small codebook allows a sum over all codes: p(x) is the mean of p(x|c).
 TEST_CASE("evaluation: the importance-weighted likelihood of codes is the mean over all of them") {
     for (LatentKind kind : {LatentKind::vq, LatentKind::fsq}) {
         UniVaeOptions o = tiny_model(kind, false);
@@ -273,7 +276,8 @@ TEST_CASE("evaluation: the importance-weighted likelihood of codes is the mean o
     }
 }
 
-// A code of two parts below one number: p(x) = the mean over the nine codes of an integral, on a grid.
+// A code of two parts, and one number in the layer above. p(x) is the mean over the nine codes of an integral, which is
+// computed on a grid.
 TEST_CASE("evaluation: the importance-weighted likelihood of a code and a number is the mean of integrals") {
     UniVaeOptions o = tiny_model(LatentKind::fsq, false);
     o.latent_layers = 2;
@@ -311,7 +315,8 @@ TEST_CASE("evaluation: the importance-weighted likelihood of a code and a number
     CHECK(std::abs(importance_weighted_nll(model, {&text[1]}, 3000, 1).at(0) + std::log(sum)) <= 0.08);
 }
 
-// K = 1, Z = 2: p(x) = the integral of p(x|z) N(z; 0, 1), on a grid. More samples do not make the bound worse.
+// K = 1, Z = 2. p(x) is the integral of p(x|z) N(z; 0, 1), computed on a grid. More samples must not make the bound
+// worse.
 TEST_CASE("evaluation: the importance-weighted likelihood of two numbers is the integral over them") {
     UniVaeOptions o = tiny_model(LatentKind::gaussian, false);
     o.latent_layers = 1;
@@ -319,7 +324,7 @@ TEST_CASE("evaluation: the importance-weighted likelihood of two numbers is the 
     Parameters p;
     const UniVae model(p, o);
     p.allocate(3);
-    for (const Tensor& t : p.all())  // far from the prior, samples would be wanted by the million
+    for (const Tensor& t : p.all())  // keeps q near the prior; otherwise, millions of samples would be needed
         if (t.path.find("latent.0") != std::string::npos) {
             std::vector<double> numbers;
             for (std::int64_t i = 0; i < t.shape.count(); i++) numbers.push_back(0.3 * number_at(p.master(t), i));
@@ -352,7 +357,7 @@ TEST_CASE("evaluation: the importance-weighted likelihood of two numbers is the 
         tape.end();
     }
     CHECK(std::abs(importance_weighted_nll(model, {&sentence}, 4000, 1)[0] + std::log(sum)) <= 0.02);
-    for (int S : {1, 4}) {  // 200 repeats each
+    for (int S : {1, 4}) {  // S samples, repeated 200 times
         double mean[2] = {0, 0}, square[2] = {0, 0};
         for (int repeat = 0; repeat < 200; repeat++)
             for (int k : {0, 1}) {

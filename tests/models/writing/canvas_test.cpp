@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Insertion writing by models that are scripts: the rounds it takes, what it inserts where, and when it ends.
+// Tests writing by insertion with models that follow a script: the number of rounds, what is inserted where, and when
+// writing ends.
 #include "models/writing/canvas.h"
 
 #include <doctest/doctest.h>
@@ -14,8 +15,8 @@ using namespace masquerade;
 
 namespace {
 
-// Knows the target 1, 2 ... n of each source, n = lengths[source]. A slot offers the middle of what it lacks, or the
-// end.
+// A model that knows the target 1, 2 ... n of each source, with n = lengths[source]. A slot offers the middle one of
+// the words that it lacks, or its end if it lacks none.
 struct Middle : SlotModel {
     explicit Middle(std::vector<int> n) : lengths(std::move(n)) {}
     std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override {
@@ -36,11 +37,11 @@ struct Middle : SlotModel {
         return all;
     }
     std::vector<int> lengths;
-    int upper = 1;                          // of two middles the lower
-    std::vector<std::vector<int>> sources;  // of each call
+    int upper = 1;                          // 1: if there are two middle words, the first one
+    std::vector<std::vector<int>> sources;  // the sources in each call
 };
 
-// The same scores whatever the round, for a canvas of this many tokens; else the end in every slot.
+// A model with given scores for each length of the canvas. For other lengths, all slots end.
 struct Fixed : SlotModel {
     explicit Fixed(std::vector<std::vector<SlotScore>> scores) : by_length(std::move(scores)) {}
     std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override {
@@ -106,10 +107,11 @@ TEST_CASE(
         CHECK(w.ended);
         CHECK(w.rounds == n);
         CHECK(model.sources.size() == std::size_t(n + 1));
-        double score = 0;  // round i chooses one of i slots
+        double score = 0;  // in round i, one of i slots is chosen
         for (int i = 1; i <= n; i++) score += std::log(0.9 / i);
         CHECK(std::abs(w.score - score) < 1e-9);
-        const Written semi = write_one(same, parallel(1.5));  // serial but for what the score says
+        // Inserts one word per round, like serial writing; only the score is another.
+        const Written semi = write_one(same, parallel(1.5));
         CHECK(semi.came == w.came);
         CHECK(semi.rounds == n);
     }
@@ -138,14 +140,14 @@ TEST_CASE("canvas: a batch writes what each writes alone, and the model never se
 }
 
 TEST_CASE("canvas: serial insertion takes the best slot that does not end; of equals the lowest") {
-    // Slot 1 has the best log p(c,l), but ends; of slots 0 and 2, which are equal, 0 comes first.
+    // Slot 1 has the best log p(c,l), but it ends. Slots 0 and 2 are equal, so slot 0 is chosen.
     const std::vector<SlotScore> two = {{7, -1, -2, -2}, {8, -0.9, -0.5, -0.1}, {9, -2, -3, -1}};
     Fixed model({{{5, -1, -2, 0}}, {{4, -3, -2, -1}, {6, -1, -2, -1}}, two});
     const Written w = write_one(model, {});
     CHECK(w.tokens == std::vector<int>{7, 5, 6});
     CHECK(w.came == std::vector<int>{3, 1, 2});
     CHECK(w.score == -1 - 2 - 3);
-    // In parallel p(l) has no part: slots 0 and 2 insert.
+    // In parallel writing, p(l) is not used: slots 0 and 2 both insert.
     Fixed again({{{5, -1, -2, 0}}, {{4, -3, -2, -1}, {6, -1, -2, -1}}, two});
     CHECK(write_one(again, parallel()).tokens == std::vector<int>{7, 5, 6, 9});
 }
@@ -159,7 +161,8 @@ TEST_CASE("canvas: the end penalty moves the end by exactly its size") {
             for (Finalization f : {Finalization::slot, Finalization::sequence}) {
                 o.finalization = f;
                 Fixed model({{{5, -3, -3 + beta + step, -0.5}}});
-                CHECK(write_one(model, o).tokens.size() == (step < 0 ? 1 : 0));  // an end as good as the token ends
+                // If the end is as good as the token, the slot ends.
+                CHECK(write_one(model, o).tokens.size() == (step < 0 ? 1 : 0));
             }
         }
 }
@@ -167,14 +170,14 @@ TEST_CASE("canvas: the end penalty moves the end by exactly its size") {
 TEST_CASE("canvas: sequence finalization chooses among tokens and ends of all slots") {
     CanvasOptions o;
     o.finalization = Finalization::sequence;
-    // Slot 0 would end by itself; the best of all is slot 1's token.
+    // Slot 0 alone would end, but the token of slot 1 is the best of all.
     Fixed goes_on({{{5, -1, -1.5, 0}}, {{6, -1, -0.5, -4}, {7, -0.9, -1.5, -0.1}}});
     CHECK(write_one(goes_on, o).tokens == std::vector<int>{5, 7});
-    // An end of slot 0 beats the token of slot 1, which slot finalization would insert.
+    // The end of slot 0 is better than the token of slot 1. Slot finalization would insert the token.
     Fixed ends({{{5, -1, -1.5, 0}}, {{6, -3, -0.5, -0.1}, {7, -0.9, -1.5, -0.1}}});
     CHECK(write_one(ends, o).tokens == std::vector<int>{5});
     CHECK(write_one(ends, {}).tokens == std::vector<int>{5, 7});
-    // The end of a closed slot ends as well.
+    // The end of a closed slot also ends the writing.
     CHECK(write_one(ends, o, {0, {5}, {1, 0}}).rounds == 0);
 }
 
@@ -194,7 +197,7 @@ TEST_CASE("canvas: a threshold inserts where the model is sure, and always the b
 
 TEST_CASE("canvas: what stood in the start stays, and nothing comes into closed slots") {
     Middle model({20});
-    Canvas start{0, {3, 4, 11}, {0, 1, 1, 0}};  // 4 follows 3, 11 follows 4
+    Canvas start{0, {3, 4, 11}, {0, 1, 1, 0}};  // the slots between 3 and 4 and between 4 and 11 are closed
     for (bool at_once : {true, false}) {
         CanvasOptions o = parallel();
         o.parallel = at_once;
@@ -213,14 +216,14 @@ TEST_CASE("canvas: what stood in the start stays, and nothing comes into closed 
 
 TEST_CASE("canvas: a canvas that may not go on has not ended, and the last round inserts the best of what has room") {
     CanvasOptions o = parallel();
-    o.longest = 10;  // rounds of 1, 2, 4 and then 3 of 8
+    o.longest = 10;  // the rounds insert 1, 2 and 4 words, and then 3 of 8
     Middle model({20}), short_of_it({10});
     const Written w = write_one(model, o);
     CHECK(w.tokens.size() == 10);
     CHECK_FALSE(w.ended);
     CHECK(w.rounds == 4);
-    CHECK(write_one(short_of_it, o).ended);  // as long as may be, and done
-    // Two of three slots have room: the best by log p(c,l).
+    CHECK(write_one(short_of_it, o).ended);  // it has the maximum length, but it is complete
+    // Only two of the three slots may insert: the best ones by log p(c,l).
     Fixed three({{}, {}, {{5, -1, -9, -2}, {6, -1, -9, -1}, {7, -1, -9, -1.5}}});
     o.longest = 4;
     CHECK(write_one(three, o, {0, {1, 2}}).tokens == std::vector<int>{1, 6, 2, 7});
@@ -230,7 +233,8 @@ TEST_CASE("canvas: a canvas that may not go on has not ended, and the last round
     CHECK(write_one(model, o).rounds == 3);
     CHECK_FALSE(write_one(model, o).ended);
     o.longest = 2;
-    CHECK(write_one(model, o, {0, {1, 5, 9}}).tokens == std::vector<int>{1, 5, 9});  // a start may be longer
+    // The start may be longer than the limit.
+    CHECK(write_one(model, o, {0, {1, 5, 9}}).tokens == std::vector<int>{1, 5, 9});
 }
 
 TEST_CASE("canvas: options that contradict each other and scores that are none are refused") {
@@ -256,7 +260,7 @@ TEST_CASE("canvas: options that contradict each other and scores that are none a
     Fixed few(std::vector<std::vector<SlotScore>>(1));
     CHECK_THROWS_WITH_AS(write_one(few, {}), doctest::Contains("scored 0 slots of 1"), Error);
     CHECK_THROWS_WITH_AS(write_one(model, {}, {0, {1}, {1}}), doctest::Contains("of 2 slots says of 1"), Error);
-    // Where no token is allowed the slot ends, however little the end pleases.
+    // If no token is allowed, the slot ends, even if the end has a low score.
     Fixed nothing({{{5, -INFINITY, -INFINITY, 0}}});
     CHECK(write_one(nothing, {}).ended);
 }
@@ -282,8 +286,8 @@ TEST_CASE("canvas: the rounds are drawn, new words in brackets, at most 80 colum
     CHECK(drawn.find("  6  ") != std::string::npos);
 }
 
-// "7" of which a 7 is missing: either slot wants it with p = 1/2. Apart both insert it where the end is a little less
-// likely, or neither does; together one does.
+// The canvas is "7", and one 7 is missing. Each of the two slots wants it with p = 1/2. If each slot decided alone,
+// both would insert it when the end is a little less likely, and neither would otherwise. Together, they insert one.
 TEST_CASE("canvas: slots beside equal tokens decide together") {
     for (double end : {0.45, 0.55}) {
         const SlotScore half{7, std::log(1 - end), std::log(end), std::log(0.5)};
@@ -300,7 +304,8 @@ TEST_CASE("canvas: slots beside equal tokens decide together") {
             CHECK(write_one(model, o).tokens.size() == (end > 0.5 ? 1 : in_parallel ? 3 : 2));
         }
     }
-    // A slot that wants another token, or is closed, or lies beside another token, decides for itself.
+    // A slot decides alone if it wants another token than its neighbour, if it is closed, or if it is beside another
+    // token.
     const SlotScore third{7, std::log(0.3), std::log(0.6), std::log(0.25)},
         other{8, std::log(0.5), std::log(0.4), std::log(0.25)};
     Fixed model({{}, {}, {third, third, other}, {third, third, third, third}});
@@ -310,7 +315,7 @@ TEST_CASE("canvas: slots beside equal tokens decide together") {
     CHECK(write_one(model, parallel(), {0, {5, 7, 5}}).tokens == std::vector<int>{5, 7, 7, 5});
 }
 
-// The end has p = 0.4, more than any one word, and less than the words together.
+// The end has p = 0.4. This is more than any single word has, but less than all words together.
 TEST_CASE("canvas: a slot that must be sure of its end goes on until it is") {
     const SlotScore unsure{7, std::log(0.3), std::log(0.4), 0}, sure{8, std::log(0.1), std::log(0.8), std::log(0.5)};
     Fixed model({{unsure}, {sure, sure}});
@@ -325,7 +330,7 @@ TEST_CASE("canvas: a slot that must be sure of its end goes on until it is") {
         o.end_penalty = 1;
         CHECK(write_one(model, o).tokens == std::vector<int>{7});
         o.sure_end = 0.5;
-        o.end_penalty = -1;  // the penalty decides which is likelier, not how sure it is
+        o.end_penalty = -1;  // the penalty decides which of the two is likelier, but not how sure the end is
         CHECK(write_one(model, o).tokens == std::vector<int>{7});
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The definition of a draw from a row of logits: what TokenScores::draw is held to.
+// Defines how a token is drawn from a row of logits. TokenScores::draw must give the same token.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -18,8 +18,9 @@ inline SearchOptions drawing(double temperature, int top_k, double top_p) {
     return options;
 }
 
-// logits (V); `forbidden` tokens are never chosen; u in (0,1) is the draw. Order: temperature, top-k, top-p; equal
-// logits are ordered by token id. Where nothing is cut, shares are added up in the order of ids.
+// logits has V numbers; u in (0,1) decides the draw. Tokens in `forbidden` are never chosen. First the temperature is
+// applied, then top-k, then top-p. Equal logits are ordered by token id. If nothing is cut off, probabilities are added
+// up in the order of ids.
 inline int choose_token(const float* logits, int V, const SearchOptions& options, const std::vector<int>& forbidden,
                         double u) {
     std::vector<int> order;
@@ -41,7 +42,8 @@ inline int choose_token(const float* logits, int V, const SearchOptions& options
     if (options.top_p < 1) {
         double reached = share[0];
         std::size_t n = 1;
-        while (n < keep && reached < options.top_p * total) reached += share[n++];  // the one that crosses p stays
+        // The token with which the sum reaches top_p is kept.
+        while (n < keep && reached < options.top_p * total) reached += share[n++];
         keep = n;
         total = reached;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Compares with what others find in the same tables: generate() of Hugging Face's transformers, and bert4keras' rules
-// restated in Python. The files and the scripts that made them: tests/golden/search.
+// Compares searches with the results of other programs for the same tables: generate() of Hugging Face's transformers,
+// and the rules of bert4keras, rewritten in Python. The files and the scripts that made them are in
+// tests/golden/search.
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -27,7 +28,7 @@ std::string written(const Hypothesis& h) {
     return h.ended ? digits + char('0' + end_token) : digits;
 }
 
-// The options of a case, by the names of generate().
+// Converts the options of a case, which have the names of generate().
 SearchOptions options_of(const json& given) {
     SearchOptions o;
     const std::map<std::string, std::function<void(const json&)>> names = {
@@ -51,8 +52,8 @@ SearchOptions options_of(const json& given) {
     return o;
 }
 
-// The transitions that the score sums over. If two sequences have the same ones, as 0646 and 6064 may have in
-// a cycle, rounding decides which comes first.
+// Returns the transitions over which the score sums. Two sequences may have the same transitions, such as 0646 and 6064
+// in a cycle. Then rounding decides which comes first.
 std::multiset<std::string> transitions(const std::string& tokens) {
     const std::string all = "10" + tokens;
     std::multiset<std::string> found;
@@ -60,8 +61,8 @@ std::multiset<std::string> transitions(const std::string& tokens) {
     return found;
 }
 
-// Every hypothesis of every table: how many differ from "tokens score"; the largest
-// difference of a score, relative above 1, in `worst`.
+// Returns the number of hypotheses, over all tables, that differ from "tokens score". `worst` becomes the largest
+// relative difference of a score (absolute below 1).
 int differences(const json& answers, const std::vector<std::vector<Hypothesis>>& found, double& worst) {
     REQUIRE(answers.size() == found.size());
     int wrong = 0;
@@ -77,8 +78,8 @@ int differences(const json& answers, const std::vector<std::vector<Hypothesis>>&
             double score = 0;
             line >> tokens;
             wrong += tokens != written(found[s][i]) && transitions(tokens) != transitions(written(found[s][i]));
-            if (!(line >> score)) continue;  // a greedy search of transformers tells none
-            // theirs are f32
+            if (!(line >> score)) continue;  // a greedy search of transformers reports no score
+            // The other program computes in f32.
             const double error = std::abs(score - found[s][i].score) / std::max(1.0, std::abs(score));
             if (!(error <= worst)) worst = error;
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests the rules of what may be written: each holds in everything that is found, and is broken without the option.
+// Tests the rules of what may be written. With its option, a rule must hold in every result; without the option, some
+// result must break it.
 #include "tests/models/writing/search_toy.h"
 
 using namespace masquerade;
@@ -8,7 +9,7 @@ namespace {
 
 constexpr int V = 7;
 
-// Greedy, beams, samples; each with `change`.
+// Returns options for a greedy search, a beam search and sampling, each changed by `change`.
 std::vector<SearchOptions> kinds(const std::function<void(SearchOptions&)>& change) {
     std::vector<SearchOptions> all(3);
     all[1].beams = all[1].n_best = 3;
@@ -20,7 +21,7 @@ std::vector<SearchOptions> kinds(const std::function<void(SearchOptions&)>& chan
     return all;
 }
 
-// For each kind of search: how many hypotheses break `rule`.
+// Checks for each kind of search that no hypothesis breaks `rule` with the option, and that some do without it.
 void holds(const std::function<void(SearchOptions&)>& change, const std::function<bool(const Hypothesis&)>& rule) {
     const auto from = toy::sources(30);
     auto broken = [&](const SearchOptions& options) {
@@ -37,7 +38,7 @@ void holds(const std::function<void(SearchOptions&)>& change, const std::functio
 
 int count_of(const std::vector<int>& tokens, int token) { return int(std::count(tokens.begin(), tokens.end(), token)); }
 
-// The most often that an n-gram without `exempt` occurs, the first token of the source among the tokens.
+// Returns how often the most frequent n-gram without `exempt` occurs. The first token of the source counts, too.
 int most_repeated(std::vector<int> tokens, int n, int exempt) {
     tokens.insert(tokens.begin(), 0);
     std::multiset<std::vector<int>> grams;
@@ -81,7 +82,7 @@ TEST_CASE("search: a begin that is an end may end the text; another one counts a
     CHECK(ended(end, [](SearchOptions& o) { o.no_repeat_ngram = 1; }) > 0);
     const int freely = ended(end, [](SearchOptions&) {});
     CHECK(freely > 0);
-    // Every other token costs more once it is written; the end, which was not, comes no later.
+    // Tokens that were written once become less likely. The end was not written, so texts do not end later.
     CHECK(ended(end, [](SearchOptions& o) { o.repetition_penalty = 1.5; }) >= freely);
 }
 
@@ -128,7 +129,7 @@ TEST_CASE("search: a penalty makes what was written less likely") {
     CHECK(repeats(3) < repeats(1) / 2);
 }
 
-// Token 2 is written twice: log p is l, and after the first time 2 l under a penalty of 2.
+// Token 2 is written twice. Its log p is l the first time and, with a penalty of 2, 2 l the second time.
 TEST_CASE("search: a penalty lowers the score of what several beams write, not of what one writes") {
     toy::Fixed model({0, 0, 3});
     const double l = 3 - std::log(2 + std::exp(3.0));
@@ -146,7 +147,7 @@ TEST_CASE("search: a penalty lowers the score of what several beams write, not o
 TEST_CASE("search: where nothing is allowed a hypothesis stops as it is") {
     const auto from = toy::sources(10);
     for (const SearchOptions& options : kinds([](SearchOptions& o) {
-             o.no_repeat_ngram = 1;  // 0 was the first token: 1 may end, 2 and 3 come once
+             o.no_repeat_ngram = 1;  // 0 is the first token, 1 may only end a text, and 2 and 3 may occur once
              o.forbidden = {1, 4, 5, 6};
          }))
         for (const auto& list : toy::run(V, from, options))

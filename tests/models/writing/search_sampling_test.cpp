@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sampling: a row against choose_token, which defines it, and against the exact distribution; whole
-// sequences.
+// Tests sampling: single draws against choose_token(), which defines them; draws against the exact distribution; and
+// whole sequences.
 #include <map>
 
 #include "engine/base/random.h"
@@ -27,7 +27,7 @@ TEST_CASE("search: the best of a row, and its log sum exp") {
         CAPTURE(V);
         std::vector<float> row = row_of(V, std::uint64_t(V));
         for (int i = 0; i < V; i += 3)
-            row[std::size_t(i)] = std::round(row[std::size_t(i)]);  // many equal ones, -0 too
+            row[std::size_t(i)] = std::round(row[std::size_t(i)]);  // many equal numbers, and also -0
         scores.read(row.data(), V);
         double sum = 0;
         for (float x : row) sum += std::exp(double(x));
@@ -58,7 +58,8 @@ TEST_CASE("search: a draw from a row is choose_token's") {
         for (double temperature : {0.3, 1.0, 3.0, 50.0})
             for (int top_k : {0, 1, 3, 100})
                 for (double top_p : {1.0, 0.0, 0.5, 0.95, 0.9999}) {
-                    if (top_k >= V - 2 && top_p >= 1) continue;  // nothing is cut: one goes by id, one by share
+                    // Nothing is cut off: the two functions add up in different orders.
+                    if (top_k >= V - 2 && top_p >= 1) continue;
                     const SearchOptions options = drawing(temperature, top_k, top_p);
                     const std::vector<float> row = row_of(V, std::uint64_t(rows++));
                     const std::vector<int> forbidden = {V / 3, V - 1};
@@ -76,7 +77,7 @@ TEST_CASE("search: a draw from a row is choose_token's") {
 }
 
 TEST_CASE("search: equal tokens at the thresholds of top-k and top-p") {
-    // The tokens that some draw gives, by the definition and by a row that is searched.
+    // Returns the tokens that are drawn for some u. Checks that choose_token() and TokenScores give the same.
     auto drawn = [](const std::vector<float>& row, const SearchOptions& options) {
         std::vector<int> defined, searched;
         TokenScores scores;
@@ -97,14 +98,15 @@ TEST_CASE("search: equal tokens at the thresholds of top-k and top-p") {
     CHECK(drawn(equal, drawing(1, 0, 1)) == Ids{0, 1, 2, 3});
     CHECK(drawn(equal, drawing(1, 2, 1)) == Ids{0, 1});
     CHECK(drawn(equal, drawing(1, 3, 1)) == Ids{0, 1, 2});
-    CHECK(drawn(equal, drawing(1, 0, 0.5)) == Ids{0, 1});      // reached exactly: no further one
-    CHECK(drawn(equal, drawing(1, 0, 0.51)) == Ids{0, 1, 2});  // the one that crosses stays
+    // The sum reaches top_p exactly, so no further token is kept.
+    CHECK(drawn(equal, drawing(1, 0, 0.5)) == Ids{0, 1});
+    CHECK(drawn(equal, drawing(1, 0, 0.51)) == Ids{0, 1, 2});  // the token with which the sum exceeds top_p is kept
     CHECK(drawn(equal, drawing(1, 3, 2.0 / 3)) == Ids{0, 1});
     CHECK(drawn(equal, drawing(1, 3, 0.67)) == Ids{0, 1, 2});
-    const std::vector<float> row = {0, std::log(4.0f), std::log(2.0f), 0};  // shares 1/4, 1, 1/2, 1/4
+    const std::vector<float> row = {0, std::log(4.0f), std::log(2.0f), 0};  // the shares are 1/4, 1, 1/2, 1/4
     CHECK(drawn(row, drawing(1, 0, 0.49)) == Ids{1});
     CHECK(drawn(row, drawing(1, 0, 0.74)) == Ids{1, 2});
-    CHECK(drawn(row, drawing(2, 0, 0.49)) == Ids{1, 2});  // at temperature 2 the shares are their roots
+    CHECK(drawn(row, drawing(2, 0, 0.49)) == Ids{1, 2});  // at temperature 2, the shares are their square roots
     CHECK(drawn(row, drawing(1, 3, 1)) == Ids{0, 1, 2});
 }
 
@@ -128,7 +130,7 @@ TEST_CASE("search: sampled sequences are as frequent as they are likely") {
         options.samples = samples;
         options.maximum = 3;
         options.forbidden = {3};
-        // The exact distribution of sequences, from the definitions.
+        // The exact distribution of sequences, computed from the definitions.
         std::map<std::vector<int>, double> expected, log_p;
         std::function<void(std::vector<int>, double, double)> grow = [&](std::vector<int> tokens, double p, double lp) {
             const std::size_t n = tokens.size();
@@ -165,13 +167,14 @@ TEST_CASE("search: sampled sequences are as frequent as they are likely") {
             seen[tokens]++;
             worst = std::max(worst, std::abs(h.score - log_p[tokens] / double(tokens.size())));
         }
-        CHECK(worst < 1e-6);  // the score is the model's own log p
+        CHECK(worst < 1e-6);  // the score is the log p of the model
         double chi2 = 0;
         for (const auto& [tokens, p] : expected) {
             const double n = p * samples;
             chi2 += (seen[tokens] - n) * (seen[tokens] - n) / n;
         }
-        // Mean d, variance 2d: five deviations above, and not too good to be true; the seed is fixed.
+        // Chi-square has mean d and variance 2d. It must be below the mean plus five deviations, and not suspiciously
+        // small. The seed is fixed.
         const double d = double(expected.size()) - 1;
         CAPTURE(chi2);
         CAPTURE(d);
@@ -186,7 +189,7 @@ TEST_CASE("search: a sample is the draws of (seed, line, sample, step), one afte
     const auto from = toy::sources(3, 5);
     const toy::Tables model(V, from);
     SearchOptions options;
-    options.samples = 30;  // some end soon; the others keep their draws
+    options.samples = 30;  // some texts end early; the draws of the others must not change
     options.temperature = 1.2;
     options.top_p = 0.9;
     options.maximum = 12;
@@ -213,7 +216,7 @@ TEST_CASE("search: the same line draws the same, another seed does not") {
     options.maximum = 30;
     const int V = 300;
     auto from = toy::sources(2);
-    from[1].line = 0;  // the same line, the same draws
+    from[1].line = 0;  // the same line gives the same draws
     const auto three = toy::run(V, from, options, 9);
     CHECK(toy::same({three[0]}, {three[1]}));
     CHECK_FALSE(toy::same(three[0][0], three[0][1]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Searches over tables so small that every sequence can be scored: beams against all of them, greedy,
-// batches.
+// Tests searches over tables that are so small that every sequence can be scored: beam search against all sequences,
+// greedy search, and batches.
 #include "engine/base/error.h"
 #include "engine/ops/cpu/parallel.h"
 #include "tests/models/writing/choose_token.h"
@@ -10,7 +10,7 @@ using namespace masquerade;
 
 namespace {
 
-// Every sequence of at most `maximum` tokens, the best first.
+// Returns every sequence of at most `maximum` tokens, the best one first.
 std::vector<Hypothesis> all_of(const toy::Tables& model, std::uint32_t table, int maximum, double alpha) {
     std::vector<Hypothesis> all;
     std::function<void(std::vector<int>, double)> grow = [&](std::vector<int> tokens, double sum) {
@@ -105,7 +105,7 @@ TEST_CASE("search: one beam takes the most likely token until it is an end") {
 
 namespace {
 
-// One set of options for each kind of search.
+// Returns a set of options for each kind of search.
 std::vector<SearchOptions> kinds() {
     std::vector<SearchOptions> all(6);
     for (SearchOptions& o : all) o.maximum = 10;
@@ -121,7 +121,7 @@ std::vector<SearchOptions> kinds() {
 }  // namespace
 
 TEST_CASE("search: a source finds the same in every batch, in every order, with any number of threads") {
-    const int V = 700;  // large enough that several threads share the rows
+    const int V = 700;  // so large that several threads share the rows
     const auto from = toy::sources(30);
     const int before = threads();
     for (const SearchOptions& options : kinds()) {
@@ -149,7 +149,7 @@ TEST_CASE("search: finished sources leave the batch, and each has its own maximu
     toy::Tables model(7, from);
     const auto found = search(model, from, options, 1);
     CHECK(model.steps == 7);
-    CHECK(model.most_rows < 60 * 3);  // some end before others reach three beams
+    CHECK(model.most_rows < 60 * 3);  // some sources end before others have three beams
     for (std::size_t s = 0; s < from.size(); s++)
         for (const Hypothesis& h : found[s]) CHECK(int(h.tokens.size()) + h.ended <= from[s].maximum);
     CHECK(search(model, {}, options, 1).empty());
@@ -158,7 +158,7 @@ TEST_CASE("search: finished sources leave the batch, and each has its own maximu
 TEST_CASE("search: bert4keras adds 1e-12 to a probability before the logarithm") {
     toy::Fixed model({100, 0, 0});
     SearchOptions options;
-    options.forbidden = {0};  // the others have p = e^-100
+    options.forbidden = {0};  // the other tokens have p = e^-100
     options.maximum = 1;
     CHECK(std::abs(search(model, toy::sources(1), options, 1)[0][0].score + 100) < 1e-4);
     options.bert4keras = true;
@@ -167,7 +167,7 @@ TEST_CASE("search: bert4keras adds 1e-12 to a probability before the logarithm")
 
 namespace {
 
-// Every token is as likely as every other.
+// A model for which all tokens are equally likely.
 class Level : public NextToken {
   public:
     explicit Level(int V) : V_(V) {}
@@ -202,7 +202,8 @@ TEST_CASE("search: equal scores go to the better beam, then to the smaller token
         CHECK(found[2].tokens == std::vector<int>{0, 0, 2});
         CHECK(std::abs(found[0].score + std::log(double(V))) < 1e-6);
         REQUIRE(model.seen.size() == 3);
-        for (int beam = 0; beam < 3; beam++) {  // after 0, 1, 2 all are continuations of the first
+        // In the third step, all beams continue the first hypothesis, with the tokens 0, 1 and 2.
+        for (int beam = 0; beam < 3; beam++) {
             const NextToken::Row& row = model.seen[2][std::size_t(beam)];
             CHECK(row.parent == 0);
             CHECK(row.token == beam);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Models that are tables: the logits of the next token by the last two tokens, from a hash of the table's
-// number. The tables of tests/golden/search/table.py, bit for bit. A source's table has the number of its
-// line.
+// Models that are tables. The logits of the next token depend on the last two tokens, by a hash with the number of the
+// table. The tables have the same bits as those of tests/golden/search/table.py. The table of a source has the number
+// of the source's line.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace masquerade::toy {
 
-// splitmix64: Steele et al. 2014
+// SplitMix64 (Steele et al. 2014).
 inline std::uint64_t mixed(std::uint64_t x) {
     x += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -23,7 +23,8 @@ inline std::uint64_t mixed(std::uint64_t x) {
 
 class Tables : public NextToken {
   public:
-    // sources: what is searched, for their lines; a source's first token comes after `before`.
+    // `sources` are the sources of the search; their lines select the tables. `before` is the token before the first
+    // token of a source.
     Tables(int V, const std::vector<SearchSource>& sources, int before = 1)
         : V_(V), sources_(sources), before_(before) {}
 
@@ -72,7 +73,7 @@ class Tables : public NextToken {
 
   private:
     struct State {
-        int source, a, b;  // the last two tokens
+        int source, a, b;  // a and b: the last two tokens
     };
     int V_;
     std::vector<SearchSource> sources_;
@@ -81,7 +82,7 @@ class Tables : public NextToken {
     std::vector<float> logits_;
 };
 
-// The same logits after every prefix.
+// A model with the same logits after every prefix.
 class Fixed : public NextToken {
   public:
     explicit Fixed(std::vector<float> logits) : logits_(std::move(logits)) {}
@@ -96,7 +97,7 @@ class Fixed : public NextToken {
     std::vector<float> logits_, all_;
 };
 
-// A source for each table of `count`, begun by 0 and ended by 1.
+// Returns a source for each of `count` tables. A source begins with token 0, and its texts end with token 1.
 inline std::vector<SearchSource> sources(int count, std::uint32_t first = 0) {
     std::vector<SearchSource> all(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < all.size(); i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writing by two stacks: cached == teacher-forced bit for bit, whatever continues what; pairs learned by heart and
-// written again.
+// Tests writing with two stacks: writing with a cache gives the bits of a teacher-forced pass, in any order of
+// continuations, and pairs that were learned by heart are written again.
 #include <doctest/doctest.h>
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests what a UniVAE writes, token by token: the draw of (seed, line, sample, step) from the logits, and no token too
-// few.
+// Tests what a UniVAE writes, token by token: each token is the draw of (seed, line, sample, step) from the logits, and
+// no token is missing.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Writer {
         parameters.allocate(1);
         special.cls = 2;
         special.sep = 3;
-        special.forbidden = {0, 2, 3};  // nothing ends a text but its length
+        special.forbidden = {0, 2, 3};  // a text ends only at its maximum length
     }
 };
 
@@ -74,13 +74,13 @@ TEST_CASE("univae writing: a run writes no special token, and [SEP] ends a text"
     std::vector<DecodeRequest> requests;
     for (std::uint32_t i = 0; i < 64; i++) requests.push_back({run.draw(1, i, 0), i, 0, run.model.start_position(9)});
     std::size_t written = 0, longest = std::size_t(run.model.options.max_length) - 2;
-    for (const Tokens& text : decoder.write(requests, drawing(1, 0, 1), 1)) {  // every token is about as likely
+    for (const Tokens& text : decoder.write(requests, drawing(1, 0, 1), 1)) {  // all tokens are about equally likely
         for (int id : {words.pad(), words.cls(), words.mask(), words.sep()})
             CHECK(std::count(text.begin(), text.end(), id) == 0);
         written += text.size();
     }
     CHECK(written > 1000);
-    CHECK(written < 64 * longest);  // some ended
+    CHECK(written < 64 * longest);  // some texts ended earlier
 }
 
 TEST_CASE("univae writing: the score of a beam is its log p by forced logits, over its length; rules hold") {
@@ -99,7 +99,7 @@ TEST_CASE("univae writing: the score of a beam is its log p by forced logits, ov
         std::vector<int> ids = {w.special.cls};
         ids.insert(ids.end(), h.tokens.begin(), h.tokens.end());
         if (h.ended) ids.push_back(w.special.sep);
-        const auto logits = decoder.forced_logits(request, [&] {  // the last token is not fed
+        const auto logits = decoder.forced_logits(request, [&] {  // the last token is no input of the decoder
             std::vector<int> fed = ids;
             if (h.ended) return fed;
             fed.push_back(w.special.sep);
