@@ -158,8 +158,7 @@ TEST_CASE("catalogue: a description and its translation, sentence for sentence")
                 {"Reads files.", "Liest Dateien."},
                 {"Writes them.", "Schreibt sie."},
                 {"It has:", "Es hat:"},
-                // "Linux" is the same in both languages; a line with one sentence is not paired with two sentences.
-                {"a part of two lines", "einen Teil"}});
+                {"a part of two lines", "einen Teil"}});  // no equal lines; no pairs of unequal numbers of sentences
     CHECK(aligned_sentences(english, "Werkzeug\nLiest Dateien. Schreibt sie.") == Pairs{{"tool", "Werkzeug"}});
     CHECK(aligned_sentences("see e.g. this", "see e.g. this").empty());
     CHECK(aligned_sentences("a tool\nSee e.g. this. It works (v. 2).", "Werkzeug\nSiehe z.B. das. Es geht.").size() ==

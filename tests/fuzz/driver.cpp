@@ -163,8 +163,7 @@ int main(int argc, char** argv) {
         target = t;
         if (t->quiet)
             stderr = std::fopen("/dev/null",
-                                // Hides warnings; signal handlers and sanitizers write to file descriptor 2 itself.
-                                "w");
+                                "w");  // hides warnings; signal handlers and sanitizers write to descriptor 2 itself
         const int status =
             files.empty() ? run_random(each ? minutes : minutes / double(chosen.size()), seed) : run_files(files);
         if (status != 0) return status;

@@ -27,6 +27,6 @@ struct Subject {
 };
 
 std::size_t subject_count();
-const Subject& subject(std::size_t number);  // made when first asked for
+const Subject& subject(std::size_t number);  // made when it is first requested
 
 }  // namespace masquerade::fuzz

@@ -251,7 +251,7 @@ TEST_CASE("safetensors: a tensor that nothing here can hold spoils no other") {
 TEST_CASE("safetensors: ten times the tensors take about ten times as long") {
     TemporaryFolder folder;
     const auto ticks = [&](int count) {
-        const std::clock_t begin = std::clock();  // of the processor: other programs do not count
+        const std::clock_t begin = std::clock();  // processor time, which hardly depends on other programs
         const std::vector<float> number = {1.5f};
         std::vector<StoredTensor> tensors;
         for (int i = 0; i < count; i++)

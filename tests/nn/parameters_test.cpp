@@ -126,7 +126,7 @@ TEST_CASE("parameters: with bf16 storage matrices are rounded copies of f32 mast
 // If the time grew in proportion to n * n, the larger case would take a hundred times as long.
 TEST_CASE("parameters: ten times as many take about ten times as long") {
     const auto ticks = [](int count) {
-        const std::clock_t begin = std::clock();  // of the processor: other programs do not count
+        const std::clock_t begin = std::clock();  // processor time, which hardly depends on other programs
         Parameters parameters;
         for (int i = 0; i < count; i++) parameters.add(text("layer.", i, ".weight"), {1}, {Init::ones});
         parameters.allocate(1);

@@ -65,7 +65,7 @@ struct Stored {
 
 struct Order {
     const char* name;
-    bool a, b;  // stored transposed
+    bool a, b;  // whether A and B are stored transposed
 };
 const Order orders[] = {{"NN", false, false}, {"NT", false, true}, {"TN", true, false}, {"TT", true, true}};
 

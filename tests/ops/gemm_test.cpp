@@ -79,7 +79,7 @@ struct Target {
 const char* const instruction_sets[] = {"avx512", "avx2", "generic"};
 struct Order {
     const char* name;
-    bool a, b;  // stored transposed
+    bool a, b;  // whether A and B are stored transposed
 };
 const Order orders[] = {{"NN", false, false}, {"NT", false, true}, {"TN", true, false}, {"TT", true, true}};
 

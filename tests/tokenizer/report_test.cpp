@@ -133,7 +133,7 @@ TEST_CASE("the printed report has narrow lines, and says what cannot be seen") {
     }
     auto has = [&](const char* part) { return out.find(part) != std::string::npos; };
     CHECK(has("112,294"));             // number of lines
-    CHECK(has("18,510  U+6587 文"));   // a character
+    CHECK(has("18,510  U+6587 文"));   // a character, with its count
     CHECK(has(" 3,702  U+0301\n"));    // a mark alone, or at the start of a word
     CHECK(has(" 1,234  qU+200Dq\n"));  // the joiner is escaped, because it would be invisible
     CHECK(has(" 1,234  word9zzzzzzzzzzzzzzzzzzz…\n"));

@@ -80,7 +80,7 @@ TEST_CASE("mask words: every rule, window and slice together lets rows see what 
                                 const KeySegment& key = graph.keys[std::size_t(segment)];
                                 for (int j = key.begin; j < key.end; j++)
                                     if (visible(graph, q, row, segment, j)) {
-                                        CHECK(found.count({row, j}) == 0);  // nothing is seen twice
+                                        CHECK(found.count({row, j}) == 0);  // no key is seen twice
                                         found.insert({row, j});
                                     }
                             }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A Transformer language model that is trained only with the free functions of ops.h, as in the first lab. A forward is
 // a list of calls, and its backward is the reversed list. There is no tape and no hidden state. If several ops write a
-// gradient, the first one stores it, and the others add to it. >
+// gradient, the first one stores it, and the others add to it.
+//
 // The test below also runs the same model on the tape (models/nets/backbone.cpp). Losses and weights have the same
 // bits.
 #include <doctest/doctest.h>

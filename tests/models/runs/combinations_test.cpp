@@ -2,7 +2,8 @@
 // Tests combinations of settings with the calls of ./train, ./generate and ./evaluate. A combination either works or is
 // refused. If it works, it trains; a resumed run has the same bits as a run without a stop, and writes the same text;
 // and it can be measured. If it is refused, there is one line of error, and no run folder. The settings come from the
-// tables of families, objectives, kinds and settings. >
+// tables of families, objectives, kinds and settings.
+//
 // COMBINATIONS=300 draws 300 random combinations instead of a few, also tries every kind of attention with every mask,
 // and prints the results. COMBINATION=17 draws only combination number 17.
 #include <doctest/doctest.h>

@@ -188,7 +188,7 @@ TEST_CASE("objective: mlm hides by the shares it is given") {
 
 TEST_CASE("objective: no row sees what it is asked for, and every row listens") {
     ObjectiveOptions o = options();
-    o.kept = 0;  // a hidden token that stays shows its answer, on purpose
+    o.kept = 0;  // a hidden token that is kept shows its answer by design
     for (bool rotary : {true, false})
         for (const Objective& objective : objectives()) {
             CAPTURE(std::string(objective.name));
