@@ -170,9 +170,9 @@ TEST_CASE("kernels: the global norm has the bits of the CPU") {
     CHECK(a.bytes() == b.bytes());
 }
 
-// The rows are divided into blocks of 2,048. The test checks that the rows of the last block are as right as those of
-// the first, and that the gradients of w and b are sums over all rows. A row has at most 1,024 threads (or 32), so each
-// thread works on several words.
+// The rows are divided into blocks of 2,048. The rows of the last block must be as right as those of the first. The
+// gradients of w and b must be sums over all rows. A row has at most 1,024 threads (or 32), so each thread works on
+// several words.
 TEST_CASE("kernels: cross-entropy and chosen logits of more rows than a block has, and of more words than threads") {
     for (DType type : {DType::f32, DType::bf16})
         for (auto [sizes, name] : {std::pair{Sizes{2 * 2048 + 3, 2, 3}, "cross_entropy"},

@@ -231,9 +231,9 @@ class Check {
         composed(text);
     }
 
-    // Checks that decoded text is in NFC. The check is left out for the Hugging Face library's rules, which know fewer
-    // compositions, and if there are replacements or odd tokens, because decoding never makes a replaced character or
-    // such a token.
+    // Checks that decoded text is in NFC. The check is left out for the rules of the Hugging Face library, which know
+    // fewer compositions. It is also left out if there are replacements or odd tokens, because decoding never makes a
+    // replaced character or such a token.
     void composed(const std::string& text) {
         if (!options().strips() || options().rules != Rules::google || !options().replace.empty() ||
             subject_.odd_tokens)

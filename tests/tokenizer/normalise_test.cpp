@@ -111,7 +111,7 @@ TEST_CASE("bytes that are not UTF-8 are dropped") {
 TEST_CASE("punctuation and ideographs stand alone") {
     CHECK(joined("3.14, e-mail: C++ a_b [CLS] ##") == "3 . 14 , e - mail : c + + a _ b [ cls ] # #");
     CHECK(joined("中文abc123中文。") == "中 文 abc123 中 文 。");
-    CHECK(joined("カナかなㄅ〇") == "カナかなㄅ〇");  // kana, bopomofo and the ideographic zero do not stand alone
+    CHECK(joined("カナかなㄅ〇") == "カナかなㄅ〇");  // kana, bopomofo and the zero do not stand alone
     CHECK(joined("€5 5° 😀😀") == "€5 5° 😀😀");          // symbols are not punctuation
     CHECK(joined("x\U0002B820y\U0002B920z") == "x \U0002B820 y \U0002B920 z");
     CHECK(joined("x\U0002CEB0y") == "x\U0002CEB0y");             // extension F is newer than BERT's list

@@ -14,7 +14,7 @@ lines; accuracies are in percent. Prints:
     best less second   accuracy of the best layer minus accuracy of the second-best layer
     best number        largest mutual information of one number and the label, as a fraction of the label's entropy; a
                        number is divided into 20 intervals with equally many sentences
-    gap                mutual information gap (Chen et al. 2018): `best number` minus the value of the second-best number
+    gap                mutual information gap (Chen et al. 2018): `best number` minus the value of the second-best one
 """
 import sys
 

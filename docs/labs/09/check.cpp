@@ -327,9 +327,9 @@ std::string large() {
 // ---- writing
 
 using Pick = std::function<int(int from, int to)>;
-// A model that knows the target. If a slot lacks the words `from` to `to` - 1 of the target, the model gives log p = -2
-// to the word at pick(from, to) and log p = -2 + gap to the end of the slot. If `patient` is true, the first slot ends
-// in every round in which another slot lacks words.
+// A model that knows the target. If a slot lacks the words `from` to `to` - 1 of the target, the word at pick(from, to)
+// gets log p = -2. The end of the slot gets log p = -2 + gap. If `patient` is true, the first slot ends in every round
+// in which another slot lacks words.
 struct Oracle {
     Words target;
     Pick pick;

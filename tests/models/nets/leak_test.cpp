@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Tests that no information flows around a mask, for every kind of attention in stacks of several layers, under every
-// mask that it honours. If the masks of the layers let no information flow from an input row to an output row, then the
-// output row keeps its bits when the input row changes, and its gradient with respect to the input row is 0.
+// mask that it honours. If the masks of the layers let no information flow from an input row to an output row, the
+// output row must not depend on the input row: it keeps its bits when the input row changes, and its gradient with
+// respect to the input row is 0.
 #include <doctest/doctest.h>
 
 #include <algorithm>

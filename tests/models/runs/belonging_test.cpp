@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tests files that are good one by one, but do not belong together. For every family, if a file of a run is replaced by
-// the same file of another run, another step or another seed, the run is refused, and the message names the file. Runs
-// without ties, as older versions wrote them, load as before.
+// Tests files that are good one by one, but do not belong together. In a run of every family, each file is replaced by
+// the same file of another run, another step or another seed. The run must then be refused, and the message must name
+// the file. Runs without ties, as older versions wrote them, load as before.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
