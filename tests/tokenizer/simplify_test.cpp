@@ -59,7 +59,7 @@ TEST_CASE("which tokens come first can be chosen") {
     Simplified s = simplify(v, first);
     Tokens tokens = tokens_of(s.vocabulary);
     CHECK(Tokens(tokens.begin(), tokens.begin() + 4) == first);
-    // Of the four special tokens in `kept`, only [UNK] stays. The others contain brackets, so they match no word.
+    // [UNK] is the only special token of `kept` that stays. The others contain brackets, so they match no word.
     // [MASK] and 中文 stay because they are in `first`.
     CHECK(tokens.size() == kept.size() - 4 + 1 + 2);
     CHECK(s.vocabulary.pad() == -1);

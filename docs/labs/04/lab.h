@@ -20,7 +20,7 @@ SegmentGraph prefix_lm(const Documents& documents);  // Raffel et al. 2020
 // text. In a document without a source, the target is a plain (causal) language model.
 SegmentGraph one_way(const Documents& documents);
 
-// one_way() with a window. Of the rows that one_way() allows, a row reads all rows in other segments, but in its own
+// one_way() with a window. A row reads the rows that one_way() allows: in other segments all of them, but in its own
 // segment only rows that are at most `radius` places away.
 SegmentGraph one_way_near(const Documents& documents, int radius);
 

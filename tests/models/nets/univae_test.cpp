@@ -170,7 +170,7 @@ TEST_CASE("univae: joint == split == cached logits, == in double") {
                         o.backbone.attention = attention.name;
                         for (const char* key : {"window", "stride", "reach"}) o.backbone.attention_options[key] = 3;
                         for (const char* key : {"rounds", "buckets", "chunk"}) o.backbone.attention_options[key] = 2;
-                        // Of the three layers, one is neither the first nor the last.
+                        // One of the three layers is neither the first nor the last.
                         o.latent_layers = pre_norm ? 3 : 2;
                         if (*lower) o.mask = text(lower, " | layers -", o.latent_layers, ":: ", upper);
                         if (!rotary && !*lower && latent.projects) {  // latents at chosen layers, with two sizes
