@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Measures training steps in PyTorch for compare.py train. See peer.serve. Bert and Sentences are batches with a
-loss(), the mean over the scored tokens. Parameters have the same names and sizes as in the engine. A variant is eager
-or compiled; attention is written out or, in variants "-sdpa", scaled_dot_product_attention. bf16 means autocast, which
-keeps f32 weights as the engine does; f32 products on a GPU never use TF32."""
+loss(), the mean over the predicted tokens. Parameters have the same names and sizes as in the engine. A variant is
+eager or compiled; attention is written out or, in variants "-sdpa", scaled_dot_product_attention. bf16 means autocast,
+which keeps f32 weights as the engine does; f32 products on a GPU never use TF32."""
 import math
 import sys
 

@@ -154,7 +154,7 @@ class OneLine:
 
     def to_string(self):
         name = type_name(self.value)
-        # In a backtrace, show only path and shape (gdb 13 and later report this case).
+        # In a backtrace, only path and shape are shown. gdb 13 and later set "summary" while they print a backtrace.
         short = getattr(gdb, "print_options", dict)().get("summary", False)
         if short and name in ("masquerade::Tensor", "masquerade::View"):
             return head_of(self.value)

@@ -23,8 +23,8 @@ awk -v pages="$to/pages" '
     }
     { print }' tools/make/book.yml > "$to/mkdocs.yml"
 mkdocs build --quiet --strict -f "$to/mkdocs.yml"
-# A page opened from disk may neither fetch the search index nor start the search worker by URL, so both are put into
-# one script.
+# A browser does not let a page that was opened from disk fetch the search index or start the search worker by URL.
+# Therefore, both are put into one script.
 python3 - "$to/site" <<'PY'
 import glob, json, os, sys
 site = sys.argv[1]

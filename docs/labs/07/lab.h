@@ -4,7 +4,7 @@
 #pragma once
 
 // 1. Draws z from q = N(mu, exp l), with Z numbers each (Kingma & Welling 2013). The noise e is standard normal and
-// depends on nothing.
+// does not depend on mu and l.
 //     z = mu + exp(l / 2) e
 void gaussian_sample(int Z, const double* mu, const double* l, const double* e, double* z);
 // Computes the gradients dmu and dl (Z) from dz (Z). e is a constant.
