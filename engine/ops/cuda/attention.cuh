@@ -18,14 +18,14 @@ namespace masquerade::DEVICE {
 
 constexpr float log2_of_e = 1.44269504f;
 
-// The numbers of warps and threads of a CUDA block, and of query rows and keys of its tiles. S is the type of the
-// numbers. W is the number of columns of a chunk, the part of a head that fits in a tile.
+// How many warps and threads a CUDA block has, and how many query rows and keys its tiles have. S is the storage type
+// of the tensors. W is the number of columns of a chunk, the part of a head that fits in a tile.
 template <class Storage, int columns, int warps_of_block>
 struct TileSizes {
     using S = Storage;
     static constexpr int W = columns, warps = warps_of_block, threads = 32 * warps, queries = 16 * warps;
     static constexpr int keys = W == 64 && warps == 4 ? 64 : 32;
-    // The number of blocks that must fit on a multiprocessor at once. They have 256 threads in all, and a
+    // The number of blocks that must fit on a multiprocessor at once. Together, these blocks have 256 threads. A
     // multiprocessor has 65536 registers, so ptxas may still give each thread up to 255 registers.
     static constexpr int blocks = 256 / threads;
     // Number of buffers for the tiles that a block loops over. If there are two, the next tile can be copied to one
@@ -56,8 +56,8 @@ struct AttentionInput {
     AttentionDropout dropout;
 };
 
-// Returns all[s]. The function compares s instead of indexing with it. If an array is indexed with a number that is not
-// a constant, the compiler copies the array into local memory, which is slow.
+// Returns all[s], but compares s with constants instead of using it as an index. If an array is indexed with a number
+// that is not a constant, the compiler copies the array into local memory, which is slow.
 template <class P>
 __device__ P one_of(const P (&all)[4], int s) {
     return s == 0 ? all[0] : s == 1 ? all[1] : s == 2 ? all[2] : all[3];
@@ -81,16 +81,17 @@ struct Rows {
 HD int slot_of(int j) { return (j & ~31) | (j & 6) << 2 | (j >> 2 & 6) | (j & 1); }
 
 // Begins to copy rows of global memory, which are `stride` numbers apart, to a tile: to(i, j) = from[i * stride + j]
-// for i < rows and j < columns. Products read whole groups of 32 rows and 16 columns, so the other numbers of these
-// groups are set to 0. If `keys` is set, row i of global memory is stored in row slot_of(i) of the tile.
+// for i < rows and j < columns. Products read whole groups of 32 rows and 16 columns. The elements of these groups
+// beyond `rows` and `columns` are therefore set to 0. If `keys` is set, row i of global memory is stored in row
+// slot_of(i) of the tile.
 template <int threads, bool keys, class S, int M, int W>
 __device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows, int columns, bool aligned) {
     constexpr int packet = per_packet<S>, across = W / packet;
     static_assert(threads % across == 0, "each thread copies one column of packets");
     const int height = M <= 32 || rows > 32 ? M : 32, width = (columns + 15) / 16 * 16, thread = int(threadIdx.x);
     if (aligned) {
-        // The slot of row i + n is slot_of(i) + slot_of(n): i is below `step`, and n is a multiple of `step`, so i and
-        // n have no bit in common.
+        // `step` is a power of two, i is below `step`, and n is a multiple of `step`. Therefore i and n have no bit in
+        // common, and the slot of row i + n is slot_of(i) + slot_of(n).
         constexpr int step = threads / across;
         const int i = thread / across, j = thread % across * packet, count = j < columns ? rows - i : 0;
         S* first = to.at(keys ? slot_of(i) : i, j);
@@ -334,8 +335,8 @@ class TableKeeper {
 inline TableKeeper tables_of_graphs;
 
 // Calls f(sizes) with the TileSizes for heads of D columns and numbers of type S. In bf16 with D <= 64, a block usually
-// has tiles of 64 query rows. If the query segments are so short that tiles of 16 rows have less than half as many rows
-// in all, unused rows included, a block has one warp and tiles of 16 query rows.
+// has tiles of 64 query rows. Short query segments leave many rows of such tiles unused. If tiles of 16 rows need less
+// than half as many rows in total, a block has one warp and tiles of 16 query rows.
 template <class S, class F>
 void for_tile_sizes(int D, const SegmentGraph& graph, F f) {
     if constexpr (sizeof(S) == 4) {

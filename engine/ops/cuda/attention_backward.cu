@@ -102,7 +102,7 @@ struct Place {
           columns(width_at(column)) {}
     __device__ int width_at(int from) const { return D - from < W ? D - from : W; }
 
-    // Begin to load the columns [from, from + W) of a head.
+    // load_queries() and load_keys() begin to load the columns [from, from + W) of a head.
     template <int M>
     __device__ void load_queries(Rows<S, M, W>& q, Rows<S, M, W>& dy, int row, int rows, int head, int from) const {
         const std::int64_t at = std::int64_t(row) * C + head * D + from;
@@ -249,7 +249,8 @@ struct KeyTiles {
     struct {
         Rows<S, Sizes::queries, Sizes::W> q, dy;
     } stage[Sizes::stages];
-    // A row for each query, and a column for each slot of a key (slot_of()). p is 0 where dropout removes it.
+    // p and ds have a row for each query and a column for each slot of a key (slot_of()). p is 0 for each pair that
+    // dropout removes.
     Rows<S, Sizes::queries, Sizes::keys> p, ds;
 };
 

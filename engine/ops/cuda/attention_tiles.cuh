@@ -14,9 +14,9 @@
 namespace masquerade::DEVICE {
 
 // Rows [row, row + rows) of the queries or of key/value tensor number `source`. A visit is a pair of a query tile and a
-// key tile that attend to each other. The visits of a query tile are the entries [first, last) of TilePlan::visits, and
-// those of a key tile the entries [first, last) of TilePlan::visits_by_key. Query rows that belong to no segment have
-// tiles without visits. Every row of every key/value tensor belongs to exactly one key tile.
+// key tile that attend to each other. The visits of a query tile are the entries [first, last) of TilePlan::visits. The
+// visits of a key tile are the entries [first, last) of TilePlan::visits_by_key. Query rows that belong to no segment
+// have tiles without visits. Every row of every key/value tensor belongs to exactly one key tile.
 struct alignas(16) AttentionTile {
     int row, rows_and_source, first, last;
     HD int rows() const { return rows_and_source & 0xffff; }

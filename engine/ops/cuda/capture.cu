@@ -28,14 +28,14 @@ struct Block {
     char *here, *there;
     std::size_t bytes;
     std::size_t used;  // bytes that stage() has handed out
-    std::size_t sent;  // of them, bytes from before the capture: they have been sent
+    std::size_t sent;  // bytes at the start that were staged, and sent, before the capture
 };
 
 // Staged data lies in one of two halves. The GPU may still be copying from one half, for the step under way, while
 // the host fills the other half for the next step. stage() hands out parts of the newest block of a half.
 struct Half {
     std::vector<Block> blocks;
-    cudaEvent_t copied = nullptr;  // after the last work that copies from this half
+    cudaEvent_t copied = nullptr;  // an event after the last work that copies from this half
 };
 Half halves[2];
 Half* filled = &halves[0];
@@ -50,8 +50,8 @@ void take_block(std::size_t bytes) {
     bytes_of_workspaces() += bytes;
 }
 
-// Begins to fill the other half. Waits until the GPU has copied everything from that half. The host has usually waited
-// already for the results of the step that used it.
+// Begins to fill the other half. Waits until the GPU has copied everything from that half. Usually, the host has
+// already waited for the results of the step that used that half, so this wait is short.
 void turn() {
     if (!filled->copied) check(cudaEventCreateWithFlags(&filled->copied, cudaEventDisableTiming), "making an event");
     check(cudaEventRecord(filled->copied, cuda_stream()), "recording an event");
@@ -75,7 +75,7 @@ void turn() {
 struct {
     int status = cudaSuccess;
     const char* what = "";
-} not_reported;  // the first failure
+} not_reported;  // the first failure that report() has not thrown yet
 
 std::map<std::string, cudaGraphExec_t>& executables() {
     static std::map<std::string, cudaGraphExec_t> all;
@@ -110,8 +110,8 @@ Staged stage(std::size_t bytes) {
     return {block.here + from, capturing() ? block.there + from : nullptr};
 }
 
-// The capture mode is relaxed, because a workspace of an op may grow during the capture: the sizes of some depend on
-// the mask. The allocation does not become part of the graph.
+// The capture mode is relaxed, because some workspaces of ops have sizes that depend on the mask. Such a workspace may
+// have to allocate memory during the capture. The allocation does not become part of the graph.
 void begin_graph() {
     if (capturing()) throw Error("a step is captured already; launch or abandon it first");
     for (Block& block : filled->blocks) block.sent = block.used;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Captures a step (forward, backward and update of one batch) as a CUDA graph and launches the graph (capture.cu). Also
-// declares two things that ops and copies need: the number of the capture, and memory for what is sent to the GPU.
+// Captures a step of training or decoding as a CUDA graph, and launches the graph (capture.cu). Also declares what ops
+// and copies need for this: the number of the capture, memory for data that is sent to the GPU, and functions that
+// report a failure later.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +23,8 @@ struct Staged {
 };
 Staged stage(std::size_t bytes);
 
-// Functions that must not throw pass the status of a call to report_later(). If the call has failed, report() throws
-// Error, once. It is called when the host waits for the GPU, and when a graph is launched.
+// Functions that must not throw pass the status of a call to report_later(). report() is called when the host waits for
+// the GPU, and when a graph is launched. If a call has failed since the last report(), report() throws Error.
 void report_later(int status, const char* what) noexcept;
 void report();
 

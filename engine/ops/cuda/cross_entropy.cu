@@ -20,8 +20,7 @@ struct RoundedLogits {};
 struct BiasParts {};
 
 // A thread reads this many logits of a row at a time. In the workspaces, the rows of the logits and of their gradients
-// begin step_of(V) numbers apart, so that every group of logits is aligned. Behind a row are up to seven unused
-// numbers.
+// begin step_of(V) numbers apart, so that every group of logits is aligned. Up to seven unused numbers follow each row.
 constexpr int group = 8;
 std::int64_t step_of(std::int64_t V) { return (V + group - 1) / group * group; }
 
@@ -63,8 +62,8 @@ constexpr int rows_at_once = 32, gradient_threads = 128;
 
 // Computes the gradients of the logits: (exp(logit - lse) - q) weight, where q is the probability that the smoothed
 // label gives to the token. If the weight is 0, the gradients are 0, even if a logit is NaN. If S is float, dlogits may
-// be the same memory as `logits`. If `parts` is not null, row k of `parts` receives column sums of the gradients,
-// before they are rounded to S: the sums over the rows_at_once rows from row k * rows_at_once on.
+// be the same memory as `logits`. If `parts` is not null, row k of `parts` receives the column sums of the gradients
+// over rows_at_once rows, beginning at row k * rows_at_once. The gradients are summed before they are rounded to S.
 template <class S>
 __global__ void __launch_bounds__(gradient_threads)
     gradient_kernel(const float* logits, int rows, int step, const int* targets, const float* weights, Label label,

@@ -98,8 +98,8 @@ struct Plan {
     cublasLtMatmulAlgo_t algorithm = {};
 };
 
-// Returns the vector that cuBLASLt's epilogue reads (the bias) or writes (the sums of the rows of A, which is the second
-// factor of cuBLASLt), or null.
+// Returns the vector that cuBLASLt's epilogue reads (the bias) or writes (the sums of the rows of A). Returns null if
+// the product has neither.
 const void* vector_of(const Multiplication& p) { return p.bias ? p.bias : p.sums; }
 
 template <class T>

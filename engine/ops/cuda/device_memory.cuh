@@ -16,8 +16,9 @@ namespace masquerade::DEVICE {
 
 #ifdef __CUDACC__
 // A table that is copied to the GPU. write() returns host memory, which the caller fills. send() then requests the
-// copy, which runs after all earlier work on the stream; a captured graph needs no copy of its own (stage()). Without
-// waiting, send() returns the address of the table in GPU memory.
+// copy, which runs after all earlier work on the stream. During the capture of a CUDA graph, send() requests no copy,
+// because launch_graph() copies everything that was staged (stage()). send() returns the address of the table in GPU
+// memory, and does not wait.
 class Upload {
   public:
     char* write(std::size_t bytes) {

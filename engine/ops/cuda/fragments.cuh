@@ -123,8 +123,9 @@ __device__ Matrices<S> matrices_at(const S* corner, int stride) {
 // lower left, upper right, lower right. `b` contains two matrices B, and `half` (0 or 1) selects one of them. Matrix
 // 2 * half of `b` is the transpose of the upper 8 rows of B, and the next matrix the transpose of the lower 8 rows.
 //
-// Tensor cores truncate their sums instead of rounding them. If each product of float parts was added to d there, d
-// would be truncated six times, always towards 0. Instead, the product of floats is complete before d is added.
+// Tensor cores truncate their sums instead of rounding them. If the six products of float parts were added to d on the
+// tensor cores, d would be truncated six times, always towards 0. Instead, the six products are first summed
+// separately, and d is added last, with rounding.
 template <class S>
 __device__ void multiply_matrices(float (&d)[4], const Matrices<S>& a, const Matrices<S>& b, int half) {
     float product[4] = {};

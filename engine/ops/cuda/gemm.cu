@@ -85,8 +85,8 @@ void column_sums(const View& x, const Grad& sums) {
     });
 }
 
-// Lets cuBLASLt compute dw = dy^T x and db = the column sums of dy in one product. Returns false, and does nothing, if
-// it cannot.
+// Lets cuBLASLt compute dw = dy^T x and db = the column sums of dy in one product. Returns false, and computes nothing,
+// if dw or db is absent, if ProductRule::deterministic is set, or if cuBLASLt cannot compute this product.
 bool weight_gradients_at_once(const View& dy, const View& x, const Grad& dw, const Grad& db) {
     const std::int64_t O = dy.columns(), I = x.columns(), M = x.rows();
     if (!dw || !db || product_rule().deterministic || dy.dtype != x.dtype || O <= 0 || I <= 0 || M <= 0) return false;

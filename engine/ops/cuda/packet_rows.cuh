@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Rows that a warp reads and writes by packets of 16 bytes. A row function whose parameters are of type Row<Lanes, T>
-// (math/lanes.h) can be compiled for GroupLanes: a lane then computes `count` consecutive columns at a time. This needs
-// aligned rows whose widths are multiples of `count`. in_packets() of launch.h makes the function object of a row for
-// GroupLanes and for WarpLanes, and launch_rows() of launch.cuh chooses.
+// (math/lanes.h) can be compiled for GroupLanes: each lane then computes `count` consecutive columns at a time. All
+// rows must then be aligned, and their widths must be multiples of `count`. in_packets() of launch.h makes two function
+// objects of a row, one for GroupLanes and one for WarpLanes. launch_rows() of launch.cuh chooses one of them.
 #pragma once
 #include <utility>
 
@@ -12,11 +12,12 @@
 namespace masquerade {
 namespace DEVICE {
 
-// The 32 lanes of a warp; lane k computes the columns from k * count on, then those from (32 + k) * count on, and so on.
-// The number of columns must be a multiple of `count`.
+// The 32 lanes of a warp, which compute groups of `count` columns. Lane k computes the group that begins at column
+// k * count, then the group that begins at column (32 + k) * count, and so on. The number of columns must be a multiple
+// of `count`.
 template <int count>
 struct GroupLanes : WarpLanes {};
-// One lane of these, for one of its groups.
+// Stands for one lane of GroupLanes while the lane computes one group of `count` columns.
 template <int count>
 struct GroupLane {};
 
@@ -42,8 +43,8 @@ HD void each_of(int first, F f) {
     each_of(std::make_integer_sequence<int, count>(), first, f);
 }
 
-// A row that begins at a multiple of 16 bytes. x[i] reads the packet that contains number i; the compiler reads a packet
-// once for all its numbers.
+// A row that begins at a multiple of 16 bytes. x[i] reads the packet that contains number i. The compiler reads each
+// packet once for all its numbers.
 template <class T>
 struct PacketRow {
     T* data;
@@ -56,7 +57,7 @@ struct PacketRow {
 #ifdef CUDA_EMULATED
         return number_of<Element>(packet_at(packet), inside);
 #else
-        // A load of one integer: nvcc often splits the load of a Packet into loads of its words.
+        // Loads one 128-bit integer, because nvcc often splits the load of a Packet into loads of words.
         const auto bits = *reinterpret_cast<const unsigned __int128*>(packet) >> (inside * 8 * int(sizeof(T)));
         return number_of<Element>(Packet{{std::uint32_t(bits)}}, 0);
 #endif
@@ -81,7 +82,7 @@ HD void each_group(GroupLanes<count> lanes, int n, F f) {
 template <int count, class T, class F>
 HD void store(GroupLane<count>, int, PacketRow<T> to, bool add, F f) {
     if constexpr (std::is_same_v<decltype(f(InGroup<0>{})), bfloat16>)
-        if (!add) {  // copied, not rounded
+        if (!add) {  // bf16 numbers are copied without rounding
             Packet packet{};
             each_of<count>(0, [&](auto k) { set_number(packet, k, f(k)); });
             return store_packet(to.data, packet);
@@ -130,7 +131,8 @@ HD auto sums(GroupLanes<count> lanes, int n, F f, G g) {
     for (int d = 16; d > 0; d /= 2) s.first += lane_xor(s.first, d), s.second += lane_xor(s.second, d);
     return s;
 }
-// each_draw() of launch.cuh, by groups of `count` columns: each lane calls f(GroupLane<count>(), begin, count, words).
+// Like each_draw() of launch.cuh, but in groups of `count` columns: each lane calls f(GroupLane<count>(), begin, count,
+// words) for its groups.
 template <int count, class F>
 HD void each_draw(GroupLanes<count> lanes, const Stream& stream, int document, int position, int n, F f) {
     each_group(lanes, n, [&](int begin) {

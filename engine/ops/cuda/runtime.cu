@@ -73,7 +73,8 @@ void* allocate(std::size_t bytes) {
     return data;
 }
 
-// release() need not wait, because cudaFree() itself waits for work that may still use the memory. It must not throw.
+// release() need not wait, because cudaFree() itself waits for work that may still use the memory. release() must not
+// throw, so a failure is reported later.
 void release(void* data) noexcept { report_later(cudaFree(data), "releasing memory"); }
 
 // Waits for all work on the stream. Throws Error while a CUDA graph is captured, because the captured work has not been
@@ -117,9 +118,10 @@ const void* send_with_graph(const void* from, std::size_t bytes) {
     return capturing() ? staged(from, bytes).there : nullptr;
 }
 
-// Copies from the GPU that the host waits for later. Those that have been read are used again: their pinned memory
-// takes long to allocate. A forgotten copy may still be under way when its memory is used again; the next copy into
-// this memory is then made after it, because both are on one stream.
+// A copy from the GPU that the host waits for later. Pinned memory takes long to allocate, so finish_read() puts the
+// PinnedRead into unused_reads, and a later begin_read() uses its memory again. If finish_read() has discarded the
+// copy, the copy may still be under way at that time. The next copy into the same memory runs after it, because both
+// are on one stream.
 struct PinnedRead {
     char* data = nullptr;
     std::size_t bytes = 0, capacity = 0;

@@ -19,9 +19,9 @@ struct Tile {
 };
 
 // A matrix x(M,N) of sums, spread over the registers of the block's threads. each(f) calls f(i, j, x_ij) for the
-// elements of the calling thread. add(a, b, m, n, depth) adds the products of the rows of tiles a and b, x(i, j) += sum
-// over k < depth of a(i, k) b(j, k), to the first m rows and n columns of x; the other elements of x may get any value.
-// The numbers of both tiles beyond the depth must be 0.
+// elements of the calling thread. add(a, b, m, n, depth) adds products of the rows of tile a and tile b: x(i, j) += sum
+// over k < depth of a(i, k) b(j, k), for i < m and j < n. The other elements of x may get any value. Both tiles must
+// contain 0 in the columns from `depth` on.
 template <class T, int M, int N>
 struct TileSum;
 
