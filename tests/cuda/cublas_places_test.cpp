@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where libcublasLt is looked for, on folders that the test makes, and what is said where none opens.
+// Tests the search for libcublasLt (cublas_places.h) in folders that the test makes, and the error message if no
+// library can be opened.
 #include "engine/ops/cuda/cublas_places.h"
 
 #include <map>
@@ -30,12 +31,13 @@ struct Machine {
         std::filesystem::create_directories(folder.file(path));
         return folder.file(path);
     }
-    // A folder with the file in it.
+    // Makes a folder that contains an empty file with the name of the library.
     void fill(const std::string& path) const {
         make(path);
         folder.write(path + "/libcublasLt.so.99", "");
     }
-    // `python3` of that folder, and what its packages bring.
+    // Makes a Python installation in the folder `where`: bin/python3, and the cuBLAS that the package nvidia/`package`
+    // brings.
     void make_python(const std::string& where, const std::string& version, const std::string& package) const {
         make(where + "/bin");
         folder.write(where + "/bin/python3", "");
@@ -44,7 +46,7 @@ struct Machine {
     void link(const std::string& name, const std::string& to) const {
         std::filesystem::create_symlink(folder.file(to), folder.file(name));
     }
-    // The places below the root, without it and without the file's name.
+    // Returns cublas_places(search), with the root and the name of the library cut off from each place.
     std::vector<std::string> places() const {
         std::vector<std::string> all = cublas_places(search);
         for (std::string& place : all) {
@@ -103,8 +105,8 @@ TEST_CASE("cublas places: beside the packages of every Python") {
     machine.fill("venv/lib/python2.7/site-packages/nvidia/cublas/lib");
     machine.make_python("real", "python3.11", "cublas");
     machine.make("shims");
-    machine.link("shims/python3", "real/bin/python3");  // its packages lie beside what it leads to
-    machine.make("empty");                              // no python there
+    machine.link("shims/python3", "real/bin/python3");  // the packages lie beside the real python3
+    machine.make("empty");                              // a folder of PATH without python3
     machine.fill("active/lib/python3.12/site-packages/nvidia/cublas/lib");
     machine.fill("user/.local/lib/python3.12/site-packages/nvidia/cublas/lib");
     machine.fill("usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib");
@@ -147,7 +149,7 @@ TEST_CASE("cublas places: the first that opens is taken, and where none does eac
     if (found.library) dlclose(found.library);
 
     variables["MASQUERADE_CUBLAS"] = broken;
-    CHECK(open_cublas(machine.search).library == nullptr);  // although another one would open
+    CHECK(open_cublas(machine.search).library == nullptr);  // although the library in opt/cuda/lib could be opened
     variables["MASQUERADE_CUBLAS"] = machine.folder.file("nowhere");
     CHECK(
         open_cublas(machine.search).reason ==

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Evaluation, latents, priors and texts of a model on a device whose memory is closed to the host: the CPU's.
+// Tests that evaluation, latents, priors and decoding have the same results on the fake device as on the CPU. The fake
+// device computes with the CPU's ops, but the host cannot access its memory.
 #include "engine/tape/rehearsal.h"
 #include "models/tasks/univae_evaluation.h"
 #include "tests/cuda/fake_device.h"
@@ -9,7 +10,7 @@ using namespace masquerade;
 
 namespace {
 
-// The same weights on both devices, after a few steps.
+// A model after a few training steps, loaded twice: `here` on the CPU, `there` on the fake device.
 struct Pair {
     TemporaryFolder folder;
     std::unique_ptr<UniVaeRun> here, there;
@@ -36,7 +37,7 @@ enum class How { greedy, sampled, beams };
 std::vector<Tokens> written(const UniVaeRun& run, How how, int refinements, bool graph = true) {
     UniVaeDecoder decoder(run.model, run.special(), graph);
     std::vector<DecodeRequest> requests;
-    for (std::uint32_t i = 0; i < 70; i++)  // more than are written at a time
+    for (std::uint32_t i = 0; i < 70; i++)  // the decoder writes at most 64 at a time
         requests.push_back({run.draw(3, i, 0), i, 0, run.model.start_position(12)});
     SearchOptions options;
     options.samples = how == How::sampled;
@@ -70,7 +71,7 @@ TEST_CASE("cuda decoding: the numbers and texts of the CPU") {
         CHECK(checksum_of(pair.here->parameters) == checksum_of(pair.there->parameters));
         REQUIRE(pair.here->load_prior());
         REQUIRE(pair.there->load_prior());
-        if (kind != LatentKind::none)  // which has no density
+        if (kind != LatentKind::none)  // LatentKind::none has no density
             CHECK((importance_weighted_nll(here, sentences, 2, 5) == importance_weighted_nll(there, sentences, 2, 5)));
         for (How how : {How::greedy, How::sampled, How::beams}) {
             const std::vector<Tokens> expected = written(*pair.here, how, 1);
@@ -78,7 +79,7 @@ TEST_CASE("cuda decoding: the numbers and texts of the CPU") {
             CHECK((written(*pair.there, how, 1, false) == expected));
             CHECK(fake.control->graphs == before);
             CHECK((written(*pair.there, how, 1) == expected));
-            CHECK(fake.control->graphs > before + 10);  // a step is a graph
+            CHECK(fake.control->graphs > before + 10);  // each decoding step is one graph
         }
     }
 }

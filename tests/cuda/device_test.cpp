@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory, copies, ops and errors of Device::cuda, on a device that closes its memory to the host.
+// Tests memory, copies, ops and errors of Device::cuda on the fake device, whose memory the host cannot access.
 #include <numeric>
 #include <vector>
 
@@ -36,7 +36,7 @@ TEST_CASE("cuda device: numbers go there, within and back unchanged") {
     fill_bytes(b.view, 0);
     copy(b.view, view_of(y));
     CHECK(y == std::vector<float>(1000, 0));
-    copy(view_of(x), view_of(y));  // from host to host no device is asked
+    copy(view_of(x), view_of(y));  // a copy from host to host does not use the device
     CHECK(x == y);
     CHECK(fake.control->ways[0] + fake.control->ways[1] + fake.control->ways[2] == 4);
 }
@@ -67,7 +67,7 @@ TEST_CASE("cuda device: memory is moved, released, and refused where there is no
     }
     CHECK(fake.control->blocks == 0);
     fake.control->limit = std::size_t(4) << 20;
-    Buffer taken(std::size_t(1) << 20, Device::cuda);  // and a page
+    Buffer taken(std::size_t(1) << 20, Device::cuda);  // the fake device takes one page more
     CHECK_THROWS_WITH_AS(
         Buffer(std::size_t(3) << 20, Device::cuda),
         "the GPU is out of memory: 3 MiB wanted in one piece, 2 of 4 MiB free; a smaller batch_tokens, "
@@ -107,7 +107,7 @@ TEST_CASE("cuda device: what is thrown in the library is caught here as what it 
     CHECK(caught(1) == "error: the fake device: an error");
     CHECK(caught(2) == "input: the fake device: bad input");
     CHECK(caught(3) == "memory");
-    Numbers a(3, Device::cuda), b(4, Device::cuda);  // the check at an op's door
+    Numbers a(3, Device::cuda), b(4, Device::cuda);  // for the check of shapes before an op runs
     CHECK_THROWS_WITH_AS(gelu_forward(a.view, GeluKind::erf, b.view),
                          "gelu_forward: y does not fit: x numbers is (3) f32, y numbers is (4) f32; expected x y(*)",
                          Error);

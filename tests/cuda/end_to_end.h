@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whole models on a device: every family of families(), tiny, trained and asked to write. Named checks, which run on
-// a GPU, on the fake device and with kernels as fibers.
+// Checks of whole models on a device: a tiny model of every family of families() is trained, resumed, and asked to
+// write. The checks are functions, because they run on a GPU, on the fake device, and with kernels as fibers.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,13 +15,13 @@
 
 namespace masquerade::end_to_end {
 
-// AdamW's eps. Some gradients are nothing but rounding errors, because they would be 0 in exact arithmetic: at its
-// start, ActNorm makes the means of its outputs 0, and with them the gradients of its biases. With the usual 1e-8,
-// AdamW makes whole steps of such errors, in another direction on each device. Gradients that matter are far above
-// 1e-5.
+// AdamW's eps. Some gradients would be 0 in exact arithmetic, and consist only of rounding errors. For example, ActNorm
+// initialises itself so that the means of its outputs are 0, and therefore the gradients of its biases, too. With the
+// usual eps of 1e-8, AdamW turns such errors into whole steps, in another direction on each device. Gradients that
+// matter are far above 1e-5.
 constexpr double eps = 1e-5;
 
-// A model on a device and the steps of its training, as the trainer takes them.
+// A model on a device, and training steps like those of the trainer.
 struct Training {
     TrainingText text;
     std::unique_ptr<RunSettings> settings;
@@ -57,7 +57,7 @@ struct Training {
         run_step(tape, bucket, 1, number, graph, work);
         return loss;
     }
-    // The bits of the loss, of all gradients and of all weights after the update.
+    // Runs a step, and returns the bits of the loss, of all gradients, and of all weights after the update.
     std::vector<char> step(std::uint32_t number, bool graph) {
         const Tensor* const loss = request(number, graph);
         last_loss = OnHost(loss->view())[0];
@@ -71,7 +71,7 @@ struct Training {
     }
 };
 
-// |a - b| / |b|, as vectors.
+// Returns |a - b| / |b|, where |.| is the length of a vector.
 inline double distance(const View& a, const View& b) {
     const OnHost here(a), there(b);
     double apart = 0, size = 0;
@@ -82,8 +82,8 @@ inline double distance(const View& a, const View& b) {
     return std::sqrt(apart / size);
 }
 
-// The largest difference allowed between a device and the CPU: in f32 the order of sums, in bf16 a rounding here and
-// there.
+// The largest difference allowed between a device and the CPU. In f32, the order of sums differs. In bf16, some numbers
+// are rounded differently, too.
 struct Tolerance {
     double gradient, loss;
 };
@@ -91,7 +91,7 @@ inline Tolerance tolerance_of(DType precision) {
     return precision == DType::f32 ? Tolerance{1e-5, 1e-4} : Tolerance{3e-2, 2e-2};
 }
 
-// The faults found, a line each.
+// The faults that a check has found, one line each.
 struct Faults {
     std::string where;
     std::vector<std::string> all;
@@ -104,8 +104,9 @@ struct Faults {
     }
 };
 
-// A captured step has the bits of op by op; the first gradient and every loss are near those of the CPU. Six steps meet
-// two buckets, one of them again.
+// Checks that a captured step has the same bits as a step that runs op by op, that the first gradient is near the CPU's
+// gradient, and that every loss is near the CPU's loss. Six steps use at least two buckets, and at least one bucket
+// twice.
 inline Faults check_training(const Family& kind, DType precision, std::uint32_t steps = 6) {
     Faults faults{text(kind.name, ' ', name_of(precision)), {}};
     const bool of_vectors = kind.options == Family::of_vectors;
@@ -123,14 +124,14 @@ inline Faults check_training(const Family& kind, DType precision, std::uint32_t 
                       text("the gradient is ", apart, " from the CPU's, expected at most ", near_enough.gradient));
     }
     const std::size_t buckets = captured.buckets.size();
-    // All batches of a flow are equally large.
+    // All batches of a flow have the same size, and so the same bucket.
     faults.expect(steps < 6 || of_vectors || (buckets >= 2 && buckets < steps),
                   text("there are ", buckets, " buckets"));
     return faults;
 }
 
-// A run in a folder, trained to `steps` on a device, from the folder's checkpoint on if there is one; its held-out
-// loss.
+// Trains a run in a folder on a device, up to `steps` steps, and returns the held-out loss. If the folder exists, the
+// training resumes from the folder's checkpoint. If `bits` is not null, it receives the bits of the weights.
 inline double trained(const Family& kind, DType precision, Device device, const std::string& folder, std::int64_t steps,
                       std::vector<char>* bits = nullptr) {
     const TrainingText text = text_for(kind);
@@ -152,7 +153,9 @@ inline double trained(const Family& kind, DType precision, Device device, const 
     return task->validate().at(0).value;
 }
 
-// 3 steps, a stop, 3 steps: on the device the bits of 6 steps, and near them if a half ran on the CPU.
+// Checks training that stops after 3 steps and is resumed for 3 more. If both halves run on the device, the weights
+// must have the same bits as after 6 steps without a stop. If a half or both run on the CPU, the held-out loss must be
+// near that of the 6 steps.
 inline Faults check_resume(const Family& kind, DType precision) {
     Faults faults{text(kind.name, ' ', name_of(precision)), {}};
     const TemporaryFolder folder;
@@ -171,7 +174,8 @@ inline Faults check_resume(const Family& kind, DType precision) {
     return faults;
 }
 
-// Compares what the same weights write and lose, in f32: greedy texts are equal, losses near.
+// Trains a model on the CPU in f32, copies its weights to the device, and compares both models. The texts that they
+// write greedily must be equal, and the held-out losses near.
 inline Faults check_writing(const Family& kind) {
     Faults faults{kind.name, {}};
     Training here(kind, DType::f32, Device::cpu), there(kind, DType::f32, Device::cuda);

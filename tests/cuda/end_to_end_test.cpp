@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rung 5 on a device: whole models train, go on after a stop and write as they do on the CPU. On a GPU where one
-// answers;
-// everywhere on the fake device, whose ops are the CPU's, and with kernels as fibers.
+// Rung 5 on a device: whole models train, resume and write as they do on the CPU. The cases named "gpu: ..." run if a
+// GPU answers. The other cases always run, on the fake device, whose ops are the CPU's, and with kernels as fibers.
 #include "engine/ops/cuda/multiply.h"
 #include "models/writing/univae_decoder.h"
 #include "tests/cuda/end_to_end.h"
@@ -25,7 +24,7 @@ void for_each_family(Check check) {
 
 Faults check_steps(const Family& kind, DType precision) { return check_training(kind, precision); }
 
-// The first family on the fake device, one of whose ops is not the CPU's.
+// Runs the check for the first family on the fake device, after `replace` has changed the device's table of ops.
 Faults with_broken_op(void (*replace)(OpTable&), Faults (*check)(const Family&, DType)) {
     FakeDevice fake;
     OpTable table = op_table(Device::cpu);
@@ -43,8 +42,8 @@ GPU_CASE("training captured == op by op, and near the CPU") {
     for_each_family(check_steps);
 }
 
-// The host is a step ahead of the device, or two. The stand-in of tests/ptx does all work as late as CUDA allows, so
-// what the host overwrites too early arrives changed.
+// The host requests a step, or two, before the device has finished the step before. The stand-in of tests/ptx does all
+// work as late as CUDA allows. If the host overwrites memory too early, the device therefore reads changed numbers.
 GPU_CASE("a step is sent in one copy, and the next one does not wait for it") {
     Gpu used;
     const ptx::StreamCounts* const counts = stand_in_counts();
@@ -61,7 +60,7 @@ GPU_CASE("a step is sent in one copy, and the next one does not wait for it") {
             if (i % 2 == 1) CHECK(std::isfinite(losses[i - 1][0]));
             here.step(i, false);
             expected.push_back(here.last_loss);
-            if (!counts || counts->graphs == before.graphs) continue;  // op by op, as the first step of a bucket
+            if (!counts || counts->graphs == before.graphs) continue;  // the first step of a bucket runs op by op
             graphs++;
             CHECK(counts->uploads == before.uploads + 1);
             CHECK(counts->idle == before.idle);
@@ -102,14 +101,14 @@ GPU_CASE("a token is one graph, which is sent in one copy and has the bits of op
     sampling.samples = 2, sampling.top_k = 5;
     for (SearchOptions how : {greedy, sampling, beams}) {
         INFO(how.beams, " beams, ", how.samples, " samples");
-        const UniVaeDecoder::Special special{2, 3, {0, 2, 3}};  // only its length ends a text
+        const UniVaeDecoder::Special special{2, 3, {0, 2, 3}};  // a text ends only at its maximum length
         UniVaeDecoder decoder(model, special), plain(model, special, false);
         std::vector<Hypotheses> found, expected;
         const auto write = [&](int tokens) {
             how.maximum = tokens;
             found = decoder.search(requests, how, 1);
         };
-        write(10);  // takes the memory of the tensors, op by op
+        write(10);  // runs op by op, and allocates the memory of the tensors
         write(10);
         expected = plain.search(requests, how, 1);
         for (std::size_t i = 0; i < requests.size(); i++)
@@ -121,11 +120,11 @@ GPU_CASE("a token is one graph, which is sent in one copy and has the bits of op
         if (!stand_in_counts()) continue;
         const Counts ten = counted(*stand_in_counts(), [&] { write(10); });
         const Counts six = counted(*stand_in_counts(), [&] { write(6); });
-        CHECK(ten.launches == six.launches);  // those that read the latents
+        CHECK(ten.launches == six.launches);  // only the ops that read the latents run outside of graphs
         CHECK(ten.graphs - six.graphs == 4);
         CHECK(ten.uploads - six.uploads == 4);
-        CHECK(ten.moves - six.moves == 4);  // the table of rotations
-        CHECK(ten.reads - six.reads == 4);  // the logits
+        CHECK(ten.moves - six.moves == 4);  // the rotary table, once for each token
+        CHECK(ten.reads - six.reads == 4);  // the logits, once for each token
         CHECK(ten.idle - six.idle == 4);
     }
 }
@@ -179,7 +178,7 @@ TEST_CASE("fake device: a gradient that is a tenth off, an update that forgets, 
             for (std::int64_t i = 0; db && i < db.view.count(); i++) db.view.as<float>()[i] *= 1.1f;
         };
     };
-    auto other_bits = [](OpTable& table) {  // in every call another sum
+    auto other_bits = [](OpTable& table) {  // another sum in every call
         table.add_forward = [](View a, View b, View y) {
             static int calls = 0;
             cpu::add_forward(a, b, y);

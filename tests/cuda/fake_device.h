@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Device::cuda without a GPU, while it lives: the library of tests/cuda/library/fake.cpp, computing with the CPU's ops.
+// While a FakeDevice exists, Device::cuda works without a GPU. Its library is tests/cuda/library/fake.cpp, which
+// computes with the CPU's ops in memory that the host cannot access.
 #pragma once
 #include <dlfcn.h>
 
@@ -15,12 +16,12 @@
 
 namespace masquerade {
 
-// The path of a file that the Makefile has put beside this program: "fake_cuda.so" ...
+// Returns the path of a file that the Makefile has put beside this program, such as "fake_cuda.so".
 inline std::string beside_the_tests(const std::string& name) {
     return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
 }
 
-// gelu of numbers from -3 to 3, brought to the device and back.
+// Copies 300 numbers between -3 and 3 to the device, computes their gelu there, and returns the results.
 inline std::vector<float> gelu_by(Device device) {
     std::vector<float> x(300), y(300, -1);
     for (std::size_t i = 0; i < x.size(); i++) x[i] = 0.02f * float(i) - 3;

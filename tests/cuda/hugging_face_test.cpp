@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hugging Face's folders onto a device whose memory is closed to the host, and back: the bits of the CPU.
+// Tests that a Hugging Face folder that is loaded onto the fake device and saved again has the same bytes as on the
+// CPU. The host cannot access the memory of the fake device.
 #include "engine/io/file.h"
 #include "tests/cuda/fake_device.h"
 #include "tests/models/runs/hugging_face.h"
@@ -8,7 +9,7 @@ using namespace masquerade;
 
 namespace {
 
-// The folder's model on this device, saved again: the bytes of its weights.
+// Loads the model of a golden folder onto a device, saves it again, and returns the bytes of its weights.
 std::string saved_from(const std::string& golden, Device device, DType storage, const TokenChoice& choice) {
     const std::string from = golden_folder(golden);
     BackboneOptions o = read_hugging_face_config(from).backbone;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests what the tape uploads for its ops, what the host reads back, and whose memory it is.
+// Tests which numbers the tape uploads for its ops, which numbers the host reads back, and which memory holds them.
 #include <vector>
 
 #include "engine/tape/inputs.h"
@@ -12,7 +12,7 @@ using namespace masquerade;
 
 namespace {
 
-// `count` elements of the device.
+// Returns `count` elements, copied from the device.
 template <class T>
 std::vector<T> read_back(const T* there, std::size_t count) {
     std::vector<T> here(count);
@@ -79,8 +79,8 @@ TEST_CASE("cuda inputs: a step no larger than an earlier one allocates nothing")
         for (const auto& numbers : many) CHECK(read_back(inputs.ints(numbers).data, 5000) == numbers);
         allocations[step] = fake.control->allocations;
     }
-    CHECK(allocations[0] > 1);                    // it grew
-    CHECK(allocations[1] == allocations[0] + 1);  // what several blocks held is one
+    CHECK(allocations[0] > 1);                    // the memory has grown by several blocks
+    CHECK(allocations[1] == allocations[0] + 1);  // one block has replaced the several blocks
     CHECK(allocations[3] == allocations[1]);
     CHECK(fake.control->blocks == 1);
 }
@@ -123,12 +123,12 @@ TEST_CASE("cuda inputs: a plan takes the place of the loose blocks") {
     };
     step("one", 1);
     step("two",
-         2);  // loose blocks, then the plan in their place, each beside the smaller plan or instead of it
+         2);  // two loose blocks beside the buffer of one block; end_step() then replaces all by a buffer of two blocks
     CHECK(arena.planned_bytes() == 2 * block);
     step("one", 1);
     CHECK(arena.planned());
     fake.control->limit = 4 * block;
-    CHECK_THROWS_AS(step("three", 3), BadInput);  // three loose ones beside the plan of two
-    step("two", 2);                               // loose blocks beside the smaller plan, then the plan in their place
+    CHECK_THROWS_AS(step("three", 3), BadInput);  // three loose blocks do not fit beside the buffer of two
+    step("two", 2);                               // the plan of this bucket still holds
     CHECK(arena.planned());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rung 3: the ops of a device that has a memory of its own. On a GPU where one answers: what the CUDA library computes.
-// Everywhere: the staging of these tests, on the fake device, whose ops are the CPU's.
+// Rung 3: the ops of a device that has its own memory. The cases named "gpu: ..." check what the CUDA library computes,
+// if a GPU answers. The other cases always run, on the fake device, whose ops are the CPU's: they test how the ladder
+// copies inputs and outputs.
 #include <array>
 
 #include "tests/cuda/gpu.h"
@@ -14,7 +15,8 @@ namespace {
 
 bool gpu_has(OpNumber op) { return gpu() && gpu()->has[int(op)]; }
 
-// With the engine's own products rows alone have the bits of a batch; with those of cuBLASLt they are near them.
+// With the engine's own products, a row that is computed alone has the same bits as in a batch. With the products of
+// cuBLASLt, it is only near the row in the batch.
 int climb_on_gpu(const char* line) {
     Gpu used;
     int rows = 0;
@@ -25,7 +27,7 @@ int climb_on_gpu(const char* line) {
     return rows;
 }
 
-// A linear layer on the fake device that adds `much` to the first number where there is but one row.
+// A linear layer with an error: if x has only one row, the first number of y is multiplied by 1 + 1 / parts.
 template <int parts>
 void other_alone(View x, View w, View b, View y) {
     cpu::linear_forward(x, w, b, y);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Opening the CUDA library: what is taken, and what is refused in which words.
+// Tests open_cuda_library(): which libraries are accepted, and with which messages other files are refused.
 #include "tests/cuda/fake_device.h"
 
 #include <cmath>
@@ -27,7 +27,7 @@ std::string hex(std::uint64_t x) {
     return out.str();
 }
 
-// MASQUERADE_CUDA, while it lives.
+// While a Named exists, the environment variable MASQUERADE_CUDA contains `path`.
 struct Named {
     explicit Named(const std::string& path) { setenv("MASQUERADE_CUDA", path.c_str(), 1); }
     ~Named() { unsetenv("MASQUERADE_CUDA"); }
@@ -148,11 +148,11 @@ TEST_CASE("cuda library: the real one is taken, lacks no slot, and answers for i
     CHECK(library.has[int(OpNumber::adamw)]);
     const char* const* slots = reinterpret_cast<const char* const*>(library.ops);
     for (int i = 0; i < op_count; i++) CHECK_MESSAGE(slots[i] != nullptr, op_names[i]);
-    // The interface is all that is seen of it: not even the CUDA runtime inside.
+    // The library exports only its interface, and hides even the CUDA runtime that is linked into it.
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
     REQUIRE(handle != nullptr);
     CHECK(dlsym(handle, "cudaMalloc") == nullptr);
-    // A door's check, its Error thrown there and caught here.
+    // The library checks the arguments of an op. The Error that it throws is caught here, in the program.
     float x = 0;
     View one{&x, DType::f32, Device::cuda, {1}, "one"};
     CHECK_THROWS_WITH_AS(library.ops->nearest_level_forward(one, 1, one),

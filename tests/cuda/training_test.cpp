@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Training on a device whose memory is closed to the host: bit for bit what the CPU trains.
+// Tests that training on the fake device has the same bits as training on the CPU. The host cannot access the memory of
+// the fake device.
 #include <cmath>
 #include <map>
 
@@ -49,7 +50,7 @@ struct Training {
             for (std::size_t i = 0; i < text.size(); i++)
                 text[i].target.assign(1 + i % 9, 7), text[i].target.back() = 3;
     }
-    // One more parameter than the model has: no backward reaches it.
+    // Adds a parameter that the model does not use, so that no backward reaches it.
     static Parameters& allocated(Parameters& p) {
         p.add("unused", {3, 5}, {Init::normal, 1});
         p.allocate(1);
@@ -64,9 +65,10 @@ struct Training {
     }
     bool captured = true;
 
-    // The bits of the loss, the norm, gradients, weights, their rounded copies and moments after it.
+    // Runs a step, and returns the bits of the loss, the gradient norm, the gradients, the weights, their rounded
+    // copies, and the moments after the step.
     std::vector<char> step(std::uint32_t number) {
-        std::vector<const Sentence*> some;  // few sentences, then all of them: two buckets
+        std::vector<const Sentence*> some;  // 3 sentences or all of them, by turns: two buckets
         for (std::size_t i = 0; i < (number % 2 ? text.size() : 3); i++) some.push_back(&text[i]);
         const Batch batch = halves_batch(model, some, 16);
         const LatentNoise noise = model.space.noise(batch.names(), 1, number);
@@ -100,7 +102,7 @@ std::map<std::string, std::string> files_in(const std::string& folder) {
     return files;
 }
 
-// Everything but the time.
+// Removes the clock times from a log.
 std::string without_seconds(std::string log) {
     for (std::size_t at; (at = log.find("\"seconds\":")) != std::string::npos;)
         log.erase(at, log.find_first_of(",}", at) - at);
@@ -137,8 +139,8 @@ TEST_CASE("cuda training: losses, gradients, weights and moments have the CPU's 
             if (i == 3) allocations = fake.control->allocations;
         }
         CHECK(there.arena.planned());
-        CHECK(fake.control->allocations == allocations);  // both buckets are known by then
-        CHECK(fake.control->graphs == 4);                 // the first of each came op by op
+        CHECK(fake.control->allocations == allocations);  // both buckets have a plan after step 3
+        CHECK(fake.control->graphs == 4);                 // the first step of each bucket ran op by op
     }
 }
 
@@ -186,7 +188,7 @@ TEST_CASE("cuda training: the first step of a bucket needs no more memory than l
         for (std::uint32_t i = 0; i < 4; i++) CHECK_NOTHROW(there.step(i));
     }
     Training there(variants[0], Device::cuda);
-    there.captured = false;  // the first step takes loose blocks
+    there.captured = false;  // the first step then takes loose blocks, which need more memory
     CHECK_THROWS_AS(there.step(0), BadInput);
 }
 
@@ -209,7 +211,7 @@ TEST_CASE("cuda training: a rehearsed step computes nothing, and refuses to be r
     CHECK(fake.control->ways[0] == copies);
     CHECK(&cuda_runtime() == before);
     CHECK((bits_of(there.parameters.values()) == weights));
-    rehearse(there.tape, "bucket", 1, 1, true, [&] { asked++; });  // has a plan by now
+    rehearse(there.tape, "bucket", 1, 1, true, [&] { asked++; });  // does nothing, because the bucket has a plan now
     CHECK(asked == 1);
     CHECK_THROWS_AS(rehearse(there.tape, "another", 1, 1, true, [] { throw Error("given up"); }), Error);
     CHECK(&cuda_runtime() == before);
@@ -222,8 +224,10 @@ TEST_CASE("cuda training: the upload of a step's numbers, and nothing else, goes
     for (std::uint32_t i = 0; i < 4; i++) there.step(i);
     const int before = fake.control->ways[0];
     there.step(4);
-    // Ids, types, positions and documents of both halves, targets, three of [CLS], the rows replaced; the turns of
-    // both halves, w and e of two latent layers, the weights, the loss's gradient, the optimiser's numbers.
+    // Uploads of a step. 13 lists: ids, types, positions and documents of both halves; the targets; rows, documents and
+    // positions of [CLS]; the rows that are replaced. 2 rotary tables, one for each half. 4 tensors of noise: w and e
+    // of two latent layers. One upload each for the weights, the gradient of the loss, and the numbers of the
+    // optimiser.
     CHECK(fake.control->ways[0] - before == 13 + 2 + 4 + 1 + 1 + 1);
 }
 
@@ -258,10 +262,10 @@ TEST_CASE("cuda training: no step waits for the step under way") {
         s.train.graph = graph;
         TemporaryFolder folder;
         TinyRun run(s, RunFolder::create(folder.file("run")), 20, Device::cuda);
-        std::vector<int> idle;  // before each step
+        std::vector<int> idle;  // FakeControl::idle before each step
         run.trainer.run([&] { return idle.push_back(fake.control->idle), false; });
         REQUIRE(idle.size() == 20);
-        CHECK(idle[1] > idle[0]);  // the first step must have succeeded before a file is written
+        CHECK(idle[1] > idle[0]);  // waits once: the first step must succeed before a file is written
         CHECK(idle[19] == idle[1]);
         CHECK(read_bytes(run.folder.file("log.jsonl")).find("{\"step\":20,\"tokens\":") == 0);
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A device library without a GPU. Its device computes with the CPU's ops of the program that opened it, or with those
-// that a test hands over. Its memory is closed to everybody else: a read or write outside a call of the library ends
-// the program, as it would on a GPU.
+// A device library without a GPU. Its ops are the CPU's ops of the program that opened the library, or the ops that a
+// test sets (FakeControl::backing). The host cannot access the memory of the device: a read or write outside a call of
+// the library ends the program, as it would on a GPU.
 //
-// MASQUERADE_FAKE_FAULT makes it a bad device: "none" (no device answers), or OP:wrong (it writes nothing), OP:hang (it
-// never ends), OP:crash (it ends the program), several with commas between. MASQUERADE_FAKE_OPEN=1 leaves its memory
-// open:
-// opening and closing takes most of a program's time.
+// The environment variable MASQUERADE_FAKE_FAULT makes the device faulty. Its value is "none" (no device answers), or a
+// list of faults of ops, separated by commas: OP:wrong (the op writes nothing), OP:hang (the op never ends), OP:crash
+// (the op ends the program). With MASQUERADE_FAKE_OPEN=1, the host can always access the memory. This is faster,
+// because a program otherwise spends most of its time on opening and closing the memory.
 #include "tests/cuda/library/fake.h"
 
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ namespace masquerade {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t bytes_of_region = std::size_t(1) << 34;  // of addresses alone
+constexpr std::size_t bytes_of_region = std::size_t(1) << 34;  // address space only; pages are allocated on first use
 
 FakeControl of_a_program() {
     FakeControl control;
@@ -41,24 +41,24 @@ FakeControl of_a_program() {
 }
 FakeControl control = of_a_program();
 
-// Whether `what` was asked for as a fault.
+// Returns true if MASQUERADE_FAKE_FAULT lists `what`.
 bool faulty(const std::string& what) {
     const char* named = std::getenv("MASQUERADE_FAKE_FAULT");
     return named && text(',', named, ',').find(text(',', what, ',')) != std::string::npos;
 }
 const bool always_open = std::getenv("MASQUERADE_FAKE_OPEN") != nullptr;
-std::map<char*, std::size_t> blocks;  // and their pages' bytes, in one region
+std::map<char*, std::size_t> blocks;  // address and size in whole pages of each block; all lie in region()
 
 char* region() {
     static void* const begin = mmap(nullptr, bytes_of_region, always_open ? PROT_READ | PROT_WRITE : PROT_NONE,
                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (begin == MAP_FAILED) throw Error("the fake device: mmap failed");
     madvise(begin, bytes_of_region,
-            MADV_HUGEPAGE);  // opened and closed at every op: the fewer pages the better
+            MADV_HUGEPAGE);  // pages are opened and closed at every op, which takes less time with fewer pages
     return static_cast<char*>(begin);
 }
 
-// Opens all memory while it lives.
+// While an Open exists, the host can access all memory of the device.
 class Open {
   public:
     Open() {
@@ -69,7 +69,7 @@ class Open {
     }
 
   private:
-    // Neighbours in one call: hundreds for each op would take most of a test's time.
+    // Changes neighbouring blocks by one call. Hundreds of calls for each op would take most of a test's time.
     static void protect(int how) {
         if (always_open) return;
         for (auto block = blocks.begin(); block != blocks.end();) {
@@ -85,7 +85,7 @@ void* allocate(std::size_t bytes) {
     const std::size_t whole = (bytes / page + 1) * page;
     control.allocations++;
     if (control.taken + bytes > control.limit) return nullptr;
-    char* data = region();  // the first gap that is wide enough
+    char* data = region();  // becomes the first gap that is wide enough
     for (auto [taken, bytes_taken] : blocks) {
         if (data + whole <= taken) break;
         data = taken + bytes_taken;
@@ -93,7 +93,7 @@ void* allocate(std::size_t bytes) {
     control.taken += whole;
     control.blocks++;
     blocks[data] = whole;
-    if (control.backing) {  // NaN, as what nobody has written may be
+    if (control.backing) {  // fills with NaN, which unwritten memory may contain
         Open open;
         std::memset(data, 0xff, whole);
     }
@@ -104,14 +104,14 @@ void release(void* data) noexcept {
     auto block = blocks.find(static_cast<char*>(data));
     control.taken -= block->second;
     control.blocks--;
-    madvise(data, block->second, MADV_DONTNEED);  // who takes it next finds zeros
+    madvise(data, block->second, MADV_DONTNEED);  // gives the pages back; they are zeros at the next use
     blocks.erase(block);
 }
 
-// While a step is captured, what is asked for.
+// While a step is captured, `kept` contains the work that was requested.
 bool capturing = false;
 std::vector<std::function<void()>> kept;
-std::uint64_t done = 0;  // calls that were done, a graph being one of them
+std::uint64_t done = 0;  // calls that were done; a graph counts as one call
 
 void do_or_keep(std::function<void()> work) {
     if (capturing) return kept.push_back(std::move(work));
@@ -144,7 +144,7 @@ void copy(void* to, const void* from, std::size_t bytes, Way way) {
     control.ways[int(way)]++;
     if (way == Way::from_device) expect_no_capture("a copy to the host"), control.idle++;
     if (way != Way::to_device || !capturing) return do_or_keep([=] { std::memmove(to, from, bytes); });
-    // The caller's memory is his own again.
+    // The caller may change its memory as soon as copy() returns, so the bytes are copied now.
     std::string numbers(static_cast<const char*>(from), bytes);
     kept.push_back([=] { std::memcpy(to, numbers.data(), bytes); });
 }
@@ -153,7 +153,7 @@ void fill(void* to, int byte, std::size_t bytes) {
     do_or_keep([=] { std::memset(to, byte, bytes); });
 }
 
-// The bytes that were read, and how much was done by then.
+// The bytes that were read, and the value of the variable `done` at that time.
 struct Read {
     std::string bytes;
     std::uint64_t done;
@@ -189,7 +189,7 @@ DeviceFacts facts() {
     return facts;
 }
 
-// Moments are numbered; a second lies between one and the next.
+// Moments are numbered. One second passes from each moment to the next.
 DeviceEvent* note_moment() {
     static int moments = 0;
     return reinterpret_cast<DeviceEvent*>(new int(moments++));

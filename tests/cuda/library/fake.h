@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a test steers the library of fake.cpp: fake_control(), found in it by name.
+// FakeControl, with which a test controls the library of fake.cpp. The test finds the function fake_control() in the
+// library by name.
 #pragma once
 #include <cstddef>
 
@@ -9,17 +10,17 @@
 namespace masquerade {
 
 struct FakeControl {
-    const OpTable* backing = nullptr;  // what its ops call; of a program its own CPU ops
-    std::size_t limit = 1 << 28;       // bytes of memory
-    std::size_t taken = 0;             // of them
-    int blocks = 0;                    // that live
-    int allocations = 0;               // asked for so far
-    int ways[3] = {};                  // copies each way
-    int graphs = 0;                    // launched so far
-    ProductRule products;              // as asked for last
-    int kept = 0;                      // calls that the last one held
-    int idle = 0;                      // waits after which a device would have nothing left to do
-    int fault = 0;                     // synchronise throws: 1 Error, 2 BadInput, 3 std::bad_alloc
+    const OpTable* backing = nullptr;  // ops that the device runs; by default, the CPU ops of the program
+    std::size_t limit = 1 << 28;       // bytes of memory that the device has
+    std::size_t taken = 0;             // bytes of memory that are allocated
+    int blocks = 0;                    // blocks that are allocated
+    int allocations = 0;               // allocations requested so far, also refused ones
+    int ways[3] = {};                  // number of copies of each Way
+    int graphs = 0;                    // graphs launched so far
+    ProductRule products;              // the rule that was set last
+    int kept = 0;                      // calls in the graph that was launched last
+    int idle = 0;                      // waits after which the device has no work left
+    int fault = 0;                     // synchronise() throws: 1 Error, 2 BadInput, 3 std::bad_alloc, 0 nothing
 };
 using FakeEntry = FakeControl* (*)();
 

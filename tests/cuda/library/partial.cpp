@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The same device, but of one op it has no form.
+// The fake device library without a form of the op store_rows.
 #define WITHOUT store_rows
 #include "tests/cuda/library/fake.cpp"

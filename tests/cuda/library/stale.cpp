@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A device library of an older make: whoever reads more of it than the stamp meets a null pointer.
+// A device library with the stamp of another build. All its pointers are null, so a program that uses more of the
+// library than the stamp crashes.
 #include "engine/ops/library.h"
 
 extern "C" __attribute__((visibility("default"))) const masquerade::CudaLibrary* masquerade_cuda() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A kernel that computes the random words of Philox twice for the same counters and keys: by engine/base/random.h and by
-// cuRAND. The test `gpu: Philox has the words of cuRAND` compares them. This file becomes a library of its own, which
-// only tests open.
+// A kernel that computes the random words of Philox twice for the same counters and keys: by engine/base/random.h and
+// by cuRAND. The test `gpu: Philox has the words of cuRAND` compares them. This file is compiled into a separate
+// library, which only tests open.
 #include <curand_philox4x32_x.h>
 
 #include "engine/base/random.h"
@@ -28,8 +28,8 @@ __global__ void philox_kernel(int count, const Question* questions, Answer* answ
 
 }  // namespace
 
-// `questions` are counter and key, 6 words each; `answers` become the engine's four words, then cuRAND's. Returns an
-// error of CUDA, or 0.
+// `questions` has 6 words for each question: the counter (4) and the key (2). `answers` receives 8 words for each
+// question: the engine's four words, then cuRAND's. Returns a CUDA error code, or 0.
 extern "C" __attribute__((visibility("default"))) int philox_beside_curand(int count, const void* questions,
                                                                            void* answers) {
     cudaStream_t stream = nullptr;
