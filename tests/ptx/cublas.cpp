@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A stand-in for cuBLASLt, by its manual, with the functions that engine/ops/cuda/cublas.cu calls: column-major
-// matrices, op(A) op(B) + beta C, a bias for each row of D, sums of the columns of op(B). Sums are made in float, in the
-// order of the depth. What cuBLASLt would refuse, or would read wrongly, is refused or a complaint.
+// A stand-in for cuBLASLt, written from its manual, with the functions that engine/ops/cuda/cublas.cu calls. Matrices
+// are column-major. A product is D = alpha op(A) op(B) + beta C, with a bias for each row of D, or with the sums of the
+// columns of op(B). Sums are computed in float, in the order of the depth. If cuBLASLt would refuse the arguments of a
+// call or read them wrongly, the stand-in refuses the call or prints a complaint.
 #include <cublasLt.h>
 
 #include <cstring>
@@ -63,11 +64,11 @@ void set_number(void* data, cudaDataType_t type, std::uint64_t i, float x) {
     }
     std::uint32_t bits;
     std::memcpy(&bits, &x, sizeof bits);
-    bits = x != x ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1);  // to the nearest, ties to even
+    bits = x != x ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1);  // rounds to nearest, ties to even
     static_cast<std::uint16_t*>(data)[i] = std::uint16_t(bits >> 16);
 }
 
-// Returns whether the product can be made; sets its sizes.
+// Returns true if the product can be computed. Sets s to the sizes of the product.
 bool fits(const Operation& o, const Layout& a, const Layout& b, const Layout& c, Sizes& s) {
     s = {o.transpose_a ? a.columns : a.rows, o.transpose_b ? b.rows : b.columns, o.transpose_a ? a.rows : a.columns};
     if ((o.transpose_b ? b.columns : b.rows) != s.k || c.rows != s.m || c.columns != s.n) {
@@ -92,7 +93,7 @@ struct Product {
 
     std::string operator()() const {
         masquerade::ptx::count_launch("cublasLtMatmul");
-        std::vector<float> rows(s.k);  // a row of op(A), then the products of its numbers with each column of op(B)
+        std::vector<float> rows(s.k);  // one row of op(A)
         for (std::uint64_t i = 0; i < s.m; i++) {
             for (std::uint64_t l = 0; l < s.k; l++)
                 rows[l] = number(data_a, a.type, o.transpose_a ? i * a.step + l : l * a.step + i);

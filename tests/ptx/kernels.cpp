@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Runs translated kernels on the fibers of tests/emulator. PTX_ORDER=reversed or shuffled: in another order of blocks,
-// warps and lanes. PTX_WATCH=0: without the search for races. PTX_SUMS=a100 or h100: with the sums of their tensor
-// cores. PTX_COUNTS=FILE: when the program ends, a line for each kernel that ran, with the numbers of Counts in their
-// order, is written there. Copies, fills, products of cuBLASLt, graphs and their nodes have lines with a number alone.
+// Runs translated kernels on the fibers of tests/emulator. Environment variables:
+//     PTX_ORDER=reversed or shuffled   runs blocks, warps and lanes in another order
+//     PTX_WATCH=0                      does not search for races
+//     PTX_SUMS=a100 or h100            computes products as the tensor cores of this GPU do, with the same sums
+//     PTX_COUNTS=FILE                  writes counts to FILE when the program ends
+// The file of counts has a line for each kernel that ran: its name, then the numbers of struct Counts in their order.
+// Copies, fills, products of cuBLASLt, graphs and graph nodes have lines, too, but count only their launches.
 #include "tests/ptx/kernels.h"
 
 #include <cstdio>
@@ -25,7 +28,7 @@ std::map<std::string, Kernel>& kernels() {
 
 std::map<const char*, std::size_t> memory;  // begin of each block of global memory -> bytes
 emulator::Bytes last;                       // the block that was touched last
-std::vector<Copy> of_threads[1024];         // by the number of the thread in its block
+std::vector<Copy> of_threads[1024];         // asynchronous copies, by the number of the thread in its block
 
 std::string said(const char* variable) {
     const char* value = std::getenv(variable);
@@ -42,7 +45,7 @@ void choose_settings() {
 }
 
 struct AtEnd {
-    AtEnd() { kernels(); }  // what is made first ends last
+    AtEnd() { kernels(); }  // makes the map first, so that it is destroyed after this object
     ~AtEnd() {
         std::FILE* file = said("PTX_COUNTS").empty() ? nullptr : std::fopen(said("PTX_COUNTS").c_str(), "w");
         if (!file) return;
@@ -89,7 +92,7 @@ std::string run(Kernel& kernel, Size blocks, Size threads, std::size_t dynamic_s
     launch.kernel = &kernel;
     if (parameters.size() > sizeof launch.parameters) return "a kernel takes at most 4096 bytes of parameters";
     std::copy(parameters.begin(), parameters.end(), launch.parameters);
-    for (std::vector<Copy>& copies : of_threads) copies.clear();  // what a launch with a fault has left
+    for (std::vector<Copy>& copies : of_threads) copies.clear();  // a launch with a fault may have left copies
     kernel.counts.launches++;
     kernel.counts.threads += std::uint64_t(blocks.x) * blocks.y * blocks.z * threads.x * threads.y * threads.z;
     try {

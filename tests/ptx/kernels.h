@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernels that tests/ptx/translate.py has made of PTX, as the stand-in for CUDA's runtime knows them: by name.
+// The kernels that tests/ptx/translate.py has translated from PTX. The stand-in for CUDA's runtime finds them by name.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace masquerade::ptx {
 
-// The sums over all launches of a kernel. Loads, stores and their bytes are those of global memory; `shared` counts
-// both kinds of accesses to shared memory.
+// The sums over all launches of a kernel. Loads, stores and their bytes are those of global memory. `shared` counts
+// both loads and stores of shared memory, and `products` counts mma instructions.
 struct Counts {
     std::uint64_t instructions = 0, loads = 0, bytes_loaded = 0, stores = 0, bytes_stored = 0, shared = 0, products = 0;
     std::uint64_t launches = 0, threads = 0;
@@ -38,11 +38,12 @@ Kernel* find_kernel(const std::string& name);
 struct Size {
     unsigned x, y, z;
 };
-// Runs the kernel and returns the fault that ended the launch, or "". `parameters` are packed as Kernel says.
+// Runs the kernel, and returns the fault that ended the launch, or "". `parameters` contains the arguments, each at the
+// offset that Kernel::parameters gives.
 std::string run(Kernel& kernel, Size blocks, Size threads, std::size_t dynamic_shared,
                 const std::vector<char>& parameters);
 
-// A kernel may touch no global memory but this.
+// Registers a block of global memory. Kernels may access registered blocks only.
 void add_memory(const void* begin, std::size_t bytes);
 void remove_memory(const void* begin);
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Plants errors in the PTX of some kernels, one at a time, and expects the tests of their ops to name each. Run after
-# make ptx-test, with CUDA_BUILD=build/cuda if that was made with CUDA_ARCHS. The library is linked anew for each error.
+# Plants errors in the PTX of some kernels, one at a time. The test of the op must fail each time, and its message must
+# name the error. Run this after `make ptx-test`. If that was made with CUDA_ARCHS, run this with CUDA_BUILD=build/cuda.
+# The library is linked anew for each error.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cuda=${CUDA_BUILD:-build/cuda-ptx} ptx=build/ptx
@@ -9,8 +10,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 faults=0
 
-# planted NAME KERNELS CASE SAID PATTERN REPLACEMENT [COUNT]: replaces the first COUNT matches (1; 0: all) of a Python pattern
-# in KERNELS.ptx; the case must fail and say SAID.
+# planted NAME KERNELS CASE SAID PATTERN REPLACEMENT [COUNT]: replaces matches of a Python pattern in KERNELS.ptx: the
+# first COUNT matches (default: 1), or all if COUNT is 0. The test case "gpu: CASE" must then fail and print SAID.
 planted() {
     local name=$1 kernels=$2 case=$3 said=$4
     python3 - "$cuda/$kernels.ptx" "$folder/${kernels##*/}.ptx" "$5" "$6" "${7:-1}" <<'PY' || { echo "$name: nothing to replace"; faults=1; return; }

@@ -36,7 +36,8 @@ template <class T>
 using Double = std::conditional_t<std::is_signed_v<T>, std::conditional_t<sizeof(T) == 2, s32, s64>,
                                   std::conditional_t<sizeof(T) == 2, u32, u64>>;
 
-// The low bits of x as a T. A T with more bits than x gets those of its sign if x is signed, otherwise zeros.
+// Returns the low bits of x as a T. If T has more bits than x, the further bits repeat the sign of x if x is signed,
+// and are 0 otherwise.
 template <class T, class X>
 inline __attribute__((always_inline)) T as(X x) {
     if constexpr (std::is_same_v<T, bool>)
@@ -51,7 +52,7 @@ inline __attribute__((always_inline)) void set(R& to, T x) {
     to = as<R>(x);
 }
 
-// Counts on the thread's own stack; the sums are added at its end.
+// The counts of one thread, on its own stack. When the thread ends, end() adds them to the counts of the kernel.
 struct Count {
     u32 instructions = 0, loads = 0, bytes_loaded = 0, stores = 0, bytes_stored = 0, shared = 0, products = 0;
     __attribute__((always_inline)) void add(int i, int l, int bl, int s, int bs, int sh, int p) {
@@ -65,7 +66,8 @@ struct Count {
 };
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
-// Each ends the launch if the address is not aligned to the access, or lies outside its space.
+// These functions return the address of an access in host memory. All but param() end the launch if the address is not
+// aligned to the access. global() also ends it if the address is not in the device's memory.
 char* global(u64 address, int bytes);
 char* shared(u64 offset, int bytes);
 inline char* on_stack(u64 address, int bytes) {
@@ -87,7 +89,7 @@ inline __attribute__((always_inline)) void store(char* at, X... x) {
     ((*to++ = x), ...);
 }
 
-// The first part has the lowest bits.
+// The first part has the lowest bits, in pack() and in unpack().
 template <class T, class R, class... Parts>
 inline __attribute__((always_inline)) void pack(R& to, Parts... parts) {
     constexpr int bits = 8 * sizeof(T) / sizeof...(parts);
@@ -107,7 +109,8 @@ PTX T cvta_shared(T offset) { return offset + reinterpret_cast<u64>(emulator::dy
 PTX T cvta_to_shared(T address) { return address - reinterpret_cast<u64>(emulator::dynamic_shared_memory()); }
 
 // ---- arithmetic -----------------------------------------------------------------------------------------------------
-// Integers wrap around. `wrapping` has a width that the language does not widen to a signed int.
+// Integers wrap around. C++ would compute with narrow integers as signed int, whose overflow is undefined. Wrapping<T>
+// is therefore an unsigned type with at least 32 bits.
 template <class T>
 using Wrapping = std::conditional_t<sizeof(T) < 4, u32, Unsigned<sizeof(T)>>;
 #define ARITHMETIC(name, sign)                            \
@@ -147,7 +150,7 @@ PTX T abs(T x) {
     else
         return x < 0 ? neg<T>(x) : x;
 }
-// A NaN loses against a number.
+// If one of the operands is NaN, the result is the other operand.
 PTX T min(T x, T y) {
     if constexpr (std::is_floating_point_v<T>)
         return std::fmin(x, y);
@@ -178,7 +181,7 @@ PTX T not_(T x) {
     else
         return T(~x);
 }
-// Shifts by the width and more leave nothing, or copies of the sign.
+// If a shift is as wide as T or wider, the result is 0 or, for shr of a negative number, -1.
 PTX T shl(T x, T by) {
     const auto n = Unsigned<sizeof(T)>(by);
     return n >= 8 * sizeof(T) ? T(0) : T(Wrapping<T>(x) << n);
@@ -191,7 +194,7 @@ PTX T shf_l_wrap(T low, T high, T by) { return T((u64(high) << 32 | low) << (by 
 PTX T shf_r_wrap(T low, T high, T by) { return T((u64(high) << 32 | low) >> (by & 31)); }
 PTX u32 popc(T x) { return u32(__builtin_popcountll(x)); }
 PTX u32 clz(T x) { return x ? u32(__builtin_clzll(x)) - (64 - 8 * sizeof(T)) : 8 * sizeof(T); }
-// The low `length` bits of x, from bit `from` of y.
+// bfi returns y, in which the low `length` bits of x replace the bits from bit `from` on.
 PTX T bfi(T x, T y, T from, T length) {
     const T field = shl<T>(T(shl<T>(T(1), T(length & 255)) - 1), T(from & 255));
     return T((shl<T>(x, T(from & 255)) & field) | (y & ~field));
@@ -212,7 +215,7 @@ PTX T prmt(T x, T y, T selected) {
 }
 
 // ---- comparisons ----------------------------------------------------------------------------------------------------
-// Without the u at the end of its name, a comparison with NaN is false; with it, true.
+// If an operand is NaN, the comparisons whose names end in u are true, and the others (except setp_nan) are false.
 PTX bool setp_eq(T x, T y) { return x == y; }
 PTX bool setp_ne(T x, T y) {
     if constexpr (std::is_floating_point_v<T>)
@@ -235,14 +238,16 @@ PTX bool setp_num(T x, T y) { return !setp_nan<T>(x, y); }
 PTX T selp(T x, T y, bool first) { return first ? x : y; }
 
 // ---- conversions ----------------------------------------------------------------------------------------------------
-// Between integers, from an integer to a float, and between floats: what the language does, to the nearest.
+// Conversions between integers, from an integer to a float, and between floats. The language converts in the same way,
+// and rounds floats to the nearest.
 template <class D, class S>
 inline __attribute__((always_inline)) D cvt(S x) {
     static_assert(std::is_integral_v<S> || std::is_floating_point_v<D>,
                   "cvt of a float to an integer names a rounding");
     return D(x);
 }
-// To an integer, which ends at its limits; NaN becomes 0. To a float, the whole number as a float.
+// Converts a whole number. If D is an integer type, a number beyond the limits of D becomes the nearest limit, and NaN
+// becomes 0. If D is a float type, the result is the whole number as a float.
 template <class D, class S>
 inline D cvt_whole(S whole) {
     if constexpr (std::is_floating_point_v<D>)
@@ -263,11 +268,12 @@ ROUNDED(cvt_rmi, std::floor)
 ROUNDED(cvt_rpi, std::ceil)
 #undef ROUNDED
 
-// Rounds two numbers; the first one becomes the upper half.
+// Rounds two numbers to bf16. The first one becomes the upper half of the result.
 inline u32 cvt_bf16x2(f32 high, f32 low) { return u32(bfloat16(high).bits) << 16 | u32(bfloat16(low).bits); }
 
 // ---- warps ----------------------------------------------------------------------------------------------------------
-// `clamp` of CUDA's shuffles: its bits 8 to 12 are 32 - width, its low ones the last lane, which is that of the width.
+// Bits 8 to 12 of `clamp` are 32 - width, for the `width` of CUDA's shuffles. The low bits of `clamp` are ignored,
+// because they follow from the width: they are the last lane.
 inline u32 shfl(emulator::Exchange kind, u32 x, u32 by, u32 clamp, u32 mask, bool& got, const char* file, int line) {
     got = true;
     const int width = 32 - int(clamp >> 8 & 31);
@@ -292,7 +298,7 @@ inline void mma_m16n8k16(const u32 (&a)[4], const u32 (&b)[2], const f32 (&c)[4]
     d0 = d[0], d1 = d[1], d2 = d[2], d3 = d[3];
 }
 
-// Four matrices of 8 rows of 16 bytes; lane 8i + j brings the address of row j of matrix i.
+// Loads four matrices of 8 rows of 16 bytes. Lane 8i + j passes the address of row j of matrix i.
 template <bool transposed>
 inline void ldmatrix_x4(u32 address, const char* file, int line, u32& d0, u32& d1, u32& d2, u32& d3) {
     shared(address, 16);
@@ -318,16 +324,17 @@ inline void ldmatrix_x4(u32 address, const char* file, int line, u32& d0, u32& d
 struct Copy {
     char* to;
     const char* from;
-    u32 bytes;  // the rest of the 16 becomes 0
+    u32 bytes;  // number of bytes to copy; the rest of the 16 bytes becomes 0
 };
-// Notes a copy of the running thread. Returns whether its bytes arrive at once, which is chosen by chance.
+// Notes a copy of the running thread. Returns true if its bytes arrive at once, which is chosen pseudo-randomly.
 bool begin_copy(const Copy& copy);
-bool end_copy(Copy& copy);  // takes one that the thread has not waited for; false if there is none
+bool end_copy(Copy& copy);  // takes a copy that the thread has not waited for; false if there is none
 inline void copy(const Copy& c) {
     for (u32 i = 0; i < 16; i += 4) store<u32>(c.to + i, i < c.bytes ? *reinterpret_cast<const u32*>(c.from + i) : 0);
 }
-// The bytes arrive at once or when the thread waits. Until then, they are NaN. Both count as writes of this thread, so
-// another thread may touch them only behind a barrier after the wait.
+// The bytes arrive at once or when the thread waits. Until then, the 16 bytes at `to` are NaN. Writing NaN and writing
+// the bytes both count as writes of this thread. Another thread may therefore access the bytes only behind a barrier
+// after the wait.
 inline void cp_async(char* to, u64 from, u32 bytes) {
     const Copy c{to, bytes ? global(from, 16) : nullptr, bytes};
     if (begin_copy(c))

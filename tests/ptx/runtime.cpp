@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A stand-in for CUDA's runtime, with the functions that engine/ops/cuda calls. The device's memory is memory of the
 // host. Launches run translated PTX on fibers, one after the other, and a captured graph is a list of the submitted
-// work. Work is done as late as CUDA allows: when the host waits for it or frees memory. Memory that the host reuses
-// before an earlier copy from it has been made therefore arrives changed. The stand-in prints a complaint if the host
-// does something that would work here and that CUDA's manual forbids: it uses the default stream, waits during a
-// capture, or captures a copy from memory that is not pinned.
+// work. Work is done as late as CUDA allows: when the host waits for it or frees memory. If the host overwrites memory
+// before an earlier copy from it has been made, the wrong bytes are therefore copied. The stand-in prints a complaint
+// if the host does something that would work here, but that CUDA's manual forbids: it uses the default stream, waits
+// during a capture, or captures a copy from memory that is not pinned.
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
@@ -36,14 +36,14 @@ struct Pushed {
     void* stream;
 };
 
-std::map<const void*, Function>& functions() {  // by the host's stub; filled before main()
+std::map<const void*, Function>& functions() {  // by the address of the host's stub; filled before main()
     static std::map<const void*, Function> all;
     return all;
 }
-std::vector<Pushed> pushed;  // <<<...>>>
+std::vector<Pushed> pushed;  // configurations <<<...>>> of launches that have not begun
 std::map<const char*, std::size_t> pinned, device;
 Graph* captured = nullptr;
-std::string fault;  // of the launch that has spoilt the device
+std::string fault;  // fault of the first launch that failed; later calls then fail, too
 cudaError_t last = cudaSuccess;
 
 cudaError_t result(cudaError_t status) {
@@ -61,11 +61,11 @@ void expect_stream(cudaStream_t stream, const char* what) {
     if (!stream) complain(std::string(what) + " on the default stream");
 }
 
-std::deque<Work> requested;  // and not yet done
-std::uint64_t done = 0;      // pieces of work so far
+std::deque<Work> requested;  // work that is requested and not yet done
+std::uint64_t done = 0;      // pieces of work that are done
 StreamCounts counts;
 
-// Does all work that was requested before `count` pieces of work were requested in total.
+// Does requested work until `count` pieces of work have been done since the start of the program.
 void wait_until(std::uint64_t count) {
     const bool waits = done < count;
     for (; done < count; done++) {
@@ -78,7 +78,7 @@ void wait_for_all() { wait_until(done + requested.size()); }
 
 struct Event {
     double moment = 0;
-    std::uint64_t after = 0;  // the count of wait_until()
+    std::uint64_t after = 0;  // wait_until(after) waits for the event
 };
 Event& event_of(cudaEvent_t event) { return *reinterpret_cast<Event*>(event); }
 
@@ -152,10 +152,10 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t stub, dim3 blocks, dim3 threads, voi
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
-    // A page behind every block belongs to nobody.
+    // At least 8192 unused bytes follow every block, so that an access beyond the end of a block hits no other block.
     void* at = mmap(nullptr, bytes + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return result(cudaErrorMemoryAllocation);
-    if (bytes < std::size_t(64) << 20) std::memset(at, 0xff, bytes);  // NaN, as what nobody has written may be
+    if (bytes < std::size_t(64) << 20) std::memset(at, 0xff, bytes);  // NaN, which unwritten memory may contain
     *data = at;
     device[static_cast<char*>(at)] = bytes;
     add_memory(at, bytes);
@@ -227,7 +227,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
     captured = nullptr;
     return result(cudaSuccess);
 }
-// CUDA compares kinds of nodes and edges, of which only the number is known here.
+// CUDA compares the kinds of the nodes, and the edges, of both graphs. The stand-in knows only the number of nodes.
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo*) {
     Graph &old = *reinterpret_cast<Graph*>(executable), &fresh = *reinterpret_cast<Graph*>(graph);
     if (old.size() != fresh.size()) return result(cudaErrorGraphExecUpdateFailure);
@@ -281,7 +281,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEven
     return result(cudaSuccess);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    wait_until(event_of(event).after);  // of what is requested, only the record names the event
+    wait_until(event_of(event).after);  // the work of cudaEventRecord() uses the event until it is done
     delete &event_of(event);
     return result(cudaSuccess);
 }

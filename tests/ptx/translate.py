@@ -17,7 +17,7 @@ from collections import OrderedDict
 
 SIZES = {"b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "bf16": 2, "f16": 2, "b32": 4, "u32": 4, "s32": 4,
          "f32": 4, "b64": 8, "u64": 8, "s64": 8, "f64": 8, "pred": 1}
-# Bits without a type are unsigned numbers; a predicate is a bool.
+# Types in C++: bits without a type (b8 to b64) are unsigned numbers, and a predicate is a bool.
 TYPES = {name: "bool" if name == "pred" else "u" + name[1:] if name[0] == "b" and name != "bf16" else name
          for name in SIZES}
 TYPES["bf16"] = TYPES["f16"] = "u16"
@@ -27,7 +27,7 @@ for word, name in (("tid", "threadIdx"), ("ntid", "blockDim"), ("ctaid", "blockI
     for axis in "xyz":
         SPECIAL[f"%{word}.{axis}"] = f"{name}.{axis}"
 SPACES = ("global", "shared", "local", "param")
-# Said of an instruction, and without effect on what it computes here.
+# Words of an opcode that do not change what the translated instruction computes.
 SILENT = {"rn", "uni", "sync", "aligned", "nc", "volatile", "relaxed", "gpu", "cta", "row", "col"}
 
 
@@ -111,7 +111,7 @@ class Kernel:
         words = opcode.split(".")
         kind = TYPES.get(words[-1])
         name = "_".join(word for word in words if word not in SILENT and word not in TYPES)
-        name += "_" if name in ("and", "or", "xor", "not") else ""  # words of C++
+        name += "_" if name in ("and", "or", "xor", "not") else ""  # keywords of C++
         place = f'"{self.module.file}", {number}'
         if words[0] in ("ret", "exit"):
             return "return count.end(counts);"
@@ -246,7 +246,7 @@ class Module:
                     alignment = int(alignment or SIZES[kind])
                     end = sum(list(parameters.values())[-1]) if parameters else 0
                     parameters[called] = (-(-end // alignment) * alignment, size)
-                continue  # ), .maxntid and the like
+                continue  # skips ")", .maxntid and similar lines
             if kernel is None:
                 pending = self.top(number, (pending + " " + line).strip())
                 if pending.startswith(".entry "):
