@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# ./bench alone, and tools/bench/compare.py where nothing can be set beside it. What it does beside PyTorch is tried in
-# tests/gpu_half_hour.sh, with a script in PyTorch's place. Half a minute; after `make test`.
+# Tests ./bench alone, and tools/bench/compare.py without PyTorch and with a script in PyTorch's place.
+# tests/gpu_half_hour.sh runs compare.py with such a script, too. Takes half a minute. Run it after `make test`.
 . "$(dirname "$0")/command_line.sh"
 bench=build/release/bench
 attention=(attention --lengths 16 --tokens 32 --heads 2 --precision f32 --repeats 1)

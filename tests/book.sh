@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The pages and the code say the same.     docs/README.md says what a page may quote, and how it marks the rest.
-#     tests/book.sh               quotations stand in the tree, links lead somewhere, derivations are right: no build, two seconds
-#     tests/book.sh --slow        besides: the debug programs are built, the commands and the walks through gdb of the pages typed,
-#                                 an editor's launch file followed, the op of add-an-op.md compiled
-#     tests/book.sh --self-test   the checks find what is planted, and name page and line
-#     tests/book.sh --newcomer    from a clone to names and numbers in a backward: the README's commands, and the minutes
+# Checks that the pages and the code agree. docs/README.md says what a page may quote, and how a page marks other text.
+#     tests/book.sh               checks quotations, links and derivations; needs no build, and takes two seconds
+#     tests/book.sh --slow        also builds the debug programs, types the commands and gdb walks of the pages,
+#                                 follows an editor's launch file, and compiles the op of add-an-op.md
+#     tests/book.sh --self-test   plants faults, which the checks must report with page and line
+#     tests/book.sh --newcomer    follows the README from a clone to names and numbers in a backward, and takes the time
 # A fault is one line: PAGE:LINE: `what is quoted`: what was looked for.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,12 +13,12 @@ pages="README.md $(ls docs/*.md docs/*/*.md | xargs)"
 lists=$(mktemp -d)
 trap 'rm -rf "$lists"' EXIT
 
-# quotations PAGE ...: the fast part, of pages under the current folder
+# quotations PAGE ...: checks the quotations and links of pages in the current folder
 quotations() {
     awk -v lists="$lists" -v root="$root" -v whole="${whole:-}" -f "$root/tests/book/names.awk" -f "$root/tests/book/commands.awk" "$@"
     awk -v lists="$lists" -f "$root/tests/book/links.awk" "$@"
 }
-# derivations: the faults of docs/ops in numbers
+# derivations: checks the derivations of docs/ops with numbers, and prints the faults
 derivations() {
     if ! command -v python3 > /dev/null; then
         echo 'book: python3 is not here: the derivations are not checked with numbers' >&2
@@ -27,7 +27,8 @@ derivations() {
     python3 -B tests/book/derivations.py > "$lists/derivations" ||
         grep -E '^(docs|engine|tests)/' "$lists/derivations" || echo 'tests/book/derivations.py: it does not come to its end'
 }
-# said_by SCRIPT: what it finds wrong is a fault, and so is a script that ends badly and says nothing
+# said_by SCRIPT: if the script fails, adds the lines that it has printed to the faults, or one line if it has printed
+# nothing
 said_by() {
     python3 "$1" > "$lists/said" || grep -v '^launch.json: ' "$lists/said" >> "$lists/faults" || echo "$1: ends with an error" >> "$lists/faults"
 }

@@ -6,7 +6,7 @@ import random
 import re
 
 H = 1e-30        # the step, along the imaginary axis
-AGREE = 1e-11    # of the largest number of a gradient
+AGREE = 1e-11    # the allowed error, relative to the largest number of a gradient
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = []       # name, page, formula, inputs: one for each `op` line of derivations.py
 

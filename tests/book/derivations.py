@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# Every derivation of docs/ops once more, with numbers: forward and backward of each op as its page states them, without the code
-# of the engine, and the backward against the complex step (docs/README.md, "How the derivations read").
-#     python3 tests/book/derivations.py        no packages, a second. Exit 1: a derivation is wrong, or an op has none here
-# A backward that is new in engine/ops/ops.h needs a function here. Its docstring quotes the last formulas of the page.
+# Checks every derivation of docs/ops with numbers. The forward and backward of each op are written here as its page
+# states them, without the code of the engine. The backward is compared with the complex step (docs/README.md, "How the
+# derivations read").
+#     python3 tests/book/derivations.py        no packages, one second; status 1: a derivation is wrong or missing
+# A new backward in engine/ops/ops.h needs a function here. Its docstring quotes the last formulas of the page.
 import math
 import sys
 
@@ -514,7 +515,7 @@ def learned_kappa(kappa, s, w, Z):
         mass = integral(weight, -1, 1)
         return mass, lambda v: weight(v) / mass
     (mass, f), (_, f_now) = densities(kappa), densities(real(kappa))
-    share = integral(f_now, -1, w)              # w goes with kappa, so that F(w, kappa) stays this
+    share = integral(f_now, -1, w)              # w changes with kappa, so that F(w, kappa) stays equal to `share`
     for _ in range(3):
         w = w - (integral(f, -1, w) - share) / f(w)
     E_s = integral(lambda v: f(v) * s(v), -1, 1)
@@ -640,7 +641,7 @@ def cross_entropy(h, w, b, targets, weights, e):
     return weights @ loss, backward
 
 @op("chosen_logits", h=Draw(3, 2, 3), w=Draw(5, 3), b=Draw(5), bias=Draw(3, 5), groups=[0, 2, 2],
-    choices=[(0, 1), (0, 1), (0, 4), (2, 3)])    # slot and word
+    choices=[(0, 1), (0, 1), (0, 4), (2, 3)])    # pairs of a slot and a word
 def chosen_logits(h, w, b, bias, groups, choices):
     """p_mkc = exp(a_mkc - lse_mk)
     da_mkc = dlse_mk p_mkc + Σ_(j asks for c in m) dz_jk

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# launch.py [FILE]: every configuration of .vscode/launch.json (or of FILE), started as the C++ extension of VS Code starts it:
-# the preLaunchTask; gdb in MI mode, in the folder of the program; the setupCommands, still there; then cwd, program, arguments
-# and breakpoints. Each has to stop in the backward of a norm, and to show the tensors there with names and numbers.
+# launch.py [FILE]: starts every configuration of .vscode/launch.json (or of FILE) as the C++ extension of VS Code does:
+# first the preLaunchTask; then gdb in MI mode, in the folder of the program; then the setupCommands, still in that
+# folder; then cwd, program, arguments and breakpoints. The program must stop in the backward of a norm, and gdb must
+# show the tensors there with names and numbers.
 import json
 import os
 import re

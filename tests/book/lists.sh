@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# lists.sh FOLDER: what there is in the tree, for names.awk and links.awk to look things up. Needs no build.
+# lists.sh FOLDER: writes lists of what there is in the tree to FOLDER. names.awk and links.awk look things up in these
+# lists. Needs no build.
 set -euo pipefail
 lists=$1
 code=$(find engine tokenizer data models tools tests -type f \
@@ -10,7 +11,7 @@ code=$(find engine tokenizer data models tools tests -type f \
 { find . -path ./.git -prune -o -path ./build -prune -o -path ./runs -prune -o -path ./corpus -prune -o -print | sed 's|^\./||'
   } > "$lists/paths"
 
-# Names, and code without comments and spaces.
+# words: the names in each file. text: the code of each file without comments and spaces.
 awk -v words="$lists/words" -v text="$lists/text" '
     FNR == 1 { if (file != "") print file "\t" all > text; file = FILENAME; all = ""; split("", seen) }
     {
@@ -29,13 +30,14 @@ awk -v words="$lists/words" -v text="$lists/text" '
     }
     END { print file "\t" all > text }' $code Makefile
 
-# Names in quotes: settings, names of records.
+# Names in quotes, such as settings and names of records.
 grep -hoE '"[A-Za-z_][A-Za-z0-9_.-]*"' $(grep -E '\.(h|cpp)$' <<< "$code") | tr -d '"' | sort -u > "$lists/literals"
 
 # Settings are declared by Config::add.
 grep -oE '\.add(_path|_words)?\("[a-z_0-9]+"' "$lists/text" | sed 's/.*("//; s/"//' | sort -u > "$lists/settings"
 
-# The options of each program: those of its files, and of what all programs share; and the words it knows.
+# The options of each program, and the words in quotes that it knows. They are in the program's own files, or in files
+# that all programs share.
 for source in tools/*.cpp; do
     program=$(basename "$source" .cpp)
     own=$(find "$source" "tools/$program" -name '*.cpp' -o -name '*.h' 2>/dev/null || true)

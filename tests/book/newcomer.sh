@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# newcomer.sh: from a clone of HEAD to names and numbers in a backward, as the README says: the minutes of each command, and
-# what gdb prints. Then every walk of docs/debugging.md, by gdb and by lldb, and every configuration of an editor's launch file.
-# Takes minutes; ends with status 1 where the first part takes ten, or would if others left it all processors.
+# newcomer.sh: follows the README from a clone of HEAD to names and numbers in a backward. Prints the minutes after each
+# command, and what gdb prints. Then tries every walk of docs/debugging.md, by gdb and by lldb, and every configuration
+# of an editor's launch file. Takes minutes. Ends with status 1 if the first part takes ten minutes. If the machine is
+# busy, the time that this part would take with all processors counts instead.
 set -euo pipefail
 root=$PWD
 room=$(mktemp -d)
@@ -12,7 +13,7 @@ git clone -q "$root" "$room/masquerade"
 cd "$room/masquerade"
 export root=$PWD
 
-# The commands of the README's block that has gdb, and what is typed there.
+# The README's block of commands that contains gdb, with what is typed into gdb.
 awk '/^```/ { if (inside && text ~ /\ngdb /) { printf "%s", text; exit } inside = !inside; text = "\n"; next } inside { text = text $0 "\n" }' \
     README.md > "$room/block"
 grep -q '^make debug$' "$room/block" && grep -q '^(gdb) ' "$room/block" || { echo 'book: the README has no walk through gdb'; exit 1; }
@@ -23,7 +24,7 @@ make deps > "$room/deps"
 echo "$(minutes)make deps: $(tail -n 1 "$room/deps")"
 make debug > "$room/debug"
 echo "$(minutes)make debug: $(tail -n 1 "$room/debug")"
-times > "$room/times"  # not in a pipe, whose shell has no children yet
+times > "$room/times"  # not in a pipe: its shell has no children whose time counts
 alone=$(tail -n 1 "$room/times" | tr ms '  ' | awk -v n="$(nproc)" '{ print int((60 * ($1 + $3) + $2 + $4) / n) }')
 busy=$(awk -v n="$(nproc)" '{ print ($1 > n + 1) }' /proc/loadavg)
 echo "          of the processors until here: $(tail -n 1 "$room/times"), shared by $(nproc): $((alone / 60)).$((alone % 60 / 6)) min" \
@@ -36,7 +37,7 @@ first=$SECONDS
 echo "$(minutes)names and numbers in a backward"
 tests/book/transcripts.sh README.md docs/debugging.md
 echo "$(minutes)every walk of docs/debugging.md prints what the page shows"
-# lldb, where it is: the path, and the first six digits of each number that the page shows.
+# If lldb is installed, it must print the path, and the first six digits of each number that the page shows.
 if command -v lldb > /dev/null; then
     sed -n 's/^(lldb) //p' docs/debugging.md > "$room/typed"
     lldb -b -s "$room/typed" -- build/debug/inspect --threads 1 program > "$room/printed" 2> /dev/null

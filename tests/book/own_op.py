@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# own_op.py: the code that docs/add-an-op.md has its reader write compiles, in a copy of the engine, where the page says that it
-# goes: a block belongs to the file of its heading. Nothing is linked: seconds. Prints PAGE:LINE: `the line`: what g++ says.
+# own_op.py: compiles the code that docs/add-an-op.md asks its reader to write. Each block of code is put into a copy of
+# the engine, into the file that the heading of the block's section names. Nothing is linked, so this takes seconds.
+# If the code does not compile, prints PAGE:LINE: `the line`: the error of g++.
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ import sys
 import tempfile
 
 PAGE = "docs/add-an-op.md"
-# The text before which a block is put in the file of its heading; where there is no such file, the block is the file.
+# For each file, the text before which a block of code is put. If a file does not exist, it is made from the block.
 BEFORE = {
     "engine/math/row.h": "\n}  // namespace masquerade\n",
     "engine/ops/ops.h": "\n#endif\n",

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Sourced by tests/book.sh --self-test: one change in a copy of the pages at a time, which the checks must name by page and
-# line. What needs programs or gdb is tried where they are, and said to be left out where they are not.
+# Sourced by tests/book.sh --self-test. Makes one change at a time in a copy of the pages. The checks must report each
+# change with page and line. If a check needs programs or gdb, and these are missing, a message says that it is left
+# out.
 passed=0 failed=0
 
-# planted CHECK NAME PAGE SED QUOTED: after `sed SED PAGE` CHECK prints PAGE:LINE of the first changed line, and QUOTED
+# planted CHECK NAME PAGE SED QUOTED: after `sed SED PAGE`, CHECK must print PAGE:LINE of the first changed line, and
+# QUOTED
 planted() {
     local check=$1 name=$2 page=$3 line found
     rm -rf "$lists/pages" && mkdir "$lists/pages" && cp -r README.md docs "$lists/pages"
@@ -37,7 +39,7 @@ quoted 'something left out'       docs/results/univae-default.md 's|^\./evaluate
 printf 'quoted_by_nobody\t*\tnobody\n' >> "$lists/foreign"
 if (whole=1 quotations $pages) | grep -q 'quoted_by_nobody'; then passed=$((passed + 1)); else failed=$((failed + 1)); echo 'an entry of foreign.txt that no page quotes is not found'; fi
 
-# derived NAME FILE SED FAULT: after `sed SED FILE` derivations.py prints FAULT
+# derived NAME FILE SED FAULT: after `sed SED FILE`, derivations.py must print FAULT
 derived() {
     local found
     rm -rf "$lists/tree" && mkdir "$lists/tree" && cp -r --parents docs/ops engine/ops/ops.h tests/book "$lists/tree"

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Types a walk through gdb of a page, and compares what gdb prints with what the page shows. gdb itself runs this file, twice:
+# Types the commands of a page's walk through gdb, and compares what gdb prints with what the page shows. gdb itself
+# runs this file, twice:
 #     BOOK_TYPE=FILE gdb -batch -x tools/gdb/gdbinit -x tests/book/replay.py --args PROGRAM ...  > PRINTED
 #     BOOK_COMPARE=FILE BOOK_PRINTED=PRINTED gdb -batch -x tests/book/replay.py
-# FILE has lines PAGE<tab>LINE<tab>TEXT, made by walks.awk. What the page shows after a command must be printed by it, line
-# for line and in order; a page may leave lines out. `...` stands for whatever differs from machine to machine. Numbers
-# agree to three digits: another processor adds in another order. Numbers of source lines are not compared.
+# FILE has lines PAGE<tab>LINE<tab>TEXT, which walks.awk has made. After each command, gdb must print the lines that the
+# page shows, in this order; the page may leave lines out. `...` stands for text that differs from machine to machine.
+# Numbers must agree to three digits, because another processor adds in another order. Line numbers of source code are
+# not compared.
 import os
 import re
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# transcripts.sh PAGE ...: every walk through gdb of these pages is typed into gdb, and what gdb prints compared with what the page
-# shows (replay.py says how). Needs gdb and the programs of `make debug` that the walks name. Silent when fine.
+# transcripts.sh PAGE ...: types every walk through gdb of these pages into gdb, and compares what gdb prints with what
+# the page shows (replay.py says how). Needs gdb and the programs of `make debug` that the walks name. Prints nothing if
+# all is well.
 set -euo pipefail
 root=${root:-$PWD}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 awk -v folder="$work" -f "$root/tests/book/walks.awk" "$@" | tee "$work/orphans"
-# Where a walk runs: the sources are there, and no corpus, so that everybody reads the same sentences.
+# The folder in which the walks run. It has the sources but no corpus, so that the programs read the same sentences on
+# every machine.
 mkdir "$work/here"
 for entry in "$root"/*; do
     case $(basename "$entry") in corpus | runs) ;; *) ln -s "$entry" "$work/here" ;; esac

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# typed.sh PAGE ...: the commands in the blocks of these pages are typed, page by page, in a folder that goes away; each must
-# end well. Trainings are made small: two steps of a small model, on text that is made here. Programs as `make` left them.
-# Not typed: make, gdb (transcripts.sh), what measures (./bench, compare.py), scripts of tests/, and commands on what the reader is
-# to write.
-# RUN is a run, of UniVAE on the pages of UniVAE, of insertion on its own, else of UniLM; FOLDER a checkpoint of Hugging Face's.
+# typed.sh PAGE ...: types the commands in the blocks of these pages, page by page, in a temporary folder. Each command
+# must end with status 0. Trainings are made small: two steps of a small model, on text that is made here. The programs
+# are those that `make` has built. These commands are not typed: make, gdb (transcripts.sh), measurements (./bench,
+# compare.py), scripts of tests/, and commands on what the reader is to write.
+# RUN is a run: of UniVAE on the pages of UniVAE, of insertion on the page of insertion, and of UniLM on all other
+# pages. FOLDER is a checkpoint of Hugging Face.
 set -uo pipefail
 root=${root:-$PWD} pages=$PWD
 work=$(mktemp -d)
@@ -12,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 small="width=32 heads=2 inner=64 layers=3 vocabulary=200 batch_tokens=200 warmup=2 schedule_start=3 schedule_steps=5"
 univae="latent_layers=2 latent_size=4 prior_sentences=40"
 
-# PAGE<tab>LINE<tab>COMMAND for every command of a block
+# commands PAGE ...: prints PAGE<tab>LINE<tab>COMMAND for every command in a block
 commands() {
     awk -v foreign="$root/tests/book/foreign.txt" '
         FNR == 1 {
@@ -40,7 +41,7 @@ commands() {
         }' "$@"
 }
 
-# small_form PAGE COMMAND: what is typed instead
+# small_form PAGE COMMAND: prints the command that is typed instead
 small_form() {
     local page=$1 part out="" data model words of_small
     while IFS= read -r part; do
@@ -72,7 +73,7 @@ small_form() {
     echo "$out"
 }
 
-# A folder as a reader has it who typed the commands before.
+# furnish PAGE: makes the folder of a reader who has typed the earlier commands of the page
 furnish() {
     local page=$1
     rm -rf "$work/here" && mkdir "$work/here" && cd "$work/here" || exit 1
