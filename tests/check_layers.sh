@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# check_layers.sh: a folder includes only itself and the folders before it in the list below, as its #include lines say.
-# CUDA stays in its corner, and the libraries that nvcc must not see stay out of what it compiles. Silent when fine.
+# check_layers.sh: checks the #include lines. A folder may include only itself and the folders before it in the list
+# below. Only a few files may use CUDA, and files that nvcc compiles may not include libraries that nvcc cannot read.
+# Prints nothing if all is well.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wrong=0
@@ -9,7 +10,7 @@ wrong=0
 folders=$(ls -d input engine tokenizer data models tools tests 2>/dev/null || true)
 files=$(find $folders -regex '.*\.\(h\|cpp\|cu\|cuh\)')
 
-# "reader read" for every #include "..." line.
+# One line "FILE INCLUDED" for every #include "..." line.
 grep -HoE '^ *# *include "[^"]+"' $files | sed -E 's/^([^:]+):.*"(.*)"/\1 \2/' | sort -u | awk '
     function folder(path) {
         return match(path, /^(engine|models)\/[^\/]+\//) || match(path, /^[^\/]+\//) ? substr(path, 1, RLENGTH - 1) : path

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Proves the README's two commands where nothing is installed: each in a fresh Debian of its own that has git, g++ and
-# make, on a clone of HEAD. Needs root, debootstrap, 2 GB of disk, and a Debian mirror.
+# Proves that the README's two commands work where nothing is installed. Each command runs on a clone of HEAD, in a
+# fresh Debian of its own that has only git, g++ and make. Needs root, debootstrap, 2 GB of disk, and a Debian mirror.
 #     TRAIN_ARGS='--minutes 5' tests/clean_machine.sh          (default: --minutes 1)
-# Also from the environment: SUITE (bookworm), MIRROR (this machine's own where it is a Debian), TMPDIR.
+# Other environment variables: SUITE (default: bookworm), MIRROR (default: the mirror of this machine if it runs
+# Debian), TMPDIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +28,8 @@ leave() {
 trap leave EXIT
 trap 'echo "clean_machine: line $LINENO failed" >&2' ERR
 
-# inside ROOT COMMAND: nothing of this machine's environment goes in but how it reaches the network.
+# inside ROOT COMMAND: runs the command in the system at ROOT. Of this machine's environment, only the proxy variables
+# are passed on.
 inside() {
     local network
     mapfile -t network < <(env | grep -iE '^(https?|ftp|no|all)_proxy=' || true)
@@ -38,16 +40,16 @@ inside() {
 echo "clean_machine: building a fresh $suite"
 debootstrap --variant=minbase "$suite" "$room/base" ${MIRROR:+"$MIRROR"} >"$room/log" 2>&1 ||
     { tail "$room/log" >&2; exit 1; }
-# How packages are fetched here: proxies, timeouts, certificates, names.
+# Copies the settings with which this machine fetches packages: proxies, timeouts, certificates, host names.
 { grep -ls Acquire /etc/apt/apt.conf /etc/apt/apt.conf.d/* || true; } |
     xargs -r cp -t "$room/base/etc/apt/apt.conf.d"
 mkdir -p "$room/base/etc/ssl/certs"
-cp -rLf /etc/ssl/certs/. "$room/base/etc/ssl/certs" 2>/dev/null || true  # a dangling link is no loss
+cp -rLf /etc/ssl/certs/. "$room/base/etc/ssl/certs" 2>/dev/null || true  # dangling links are not needed
 cp -L /etc/hosts /etc/resolv.conf "$room/base/etc"
 inside "$room/base" 'apt-get update -qq && apt-get install -qq --no-install-recommends git g++ make' >"$room/log" 2>&1 ||
     { tail "$room/log" >&2; exit 1; }
 
-# on_clean_machine COMMAND: a copy of that system, a clone, the command.
+# on_clean_machine COMMAND: runs the command in a clone of HEAD, in a copy of the fresh system.
 on_clean_machine() {
     local root="$room/machine" start=$SECONDS
     cp -a "$room/base" "$root"

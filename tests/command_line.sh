@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: MIT
-# Parts that the tests of programs share, to be sourced by bash: the tests run in the root of the repository, have a folder
-# of their own that goes away, and end with `finish`.
+# Functions that the tests of programs share. Bash scripts source this file. They then run in the root of the
+# repository, have a temporary folder, $folder, and end with `finish`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0 passed=0
 
-# is NAME EXPECTED FOUND
+# is NAME EXPECTED FOUND: checks that both texts are equal, and counts the check
 is() {
     if [ "$2" = "$3" ]; then passed=$((passed + 1)); return; fi
     failed=$((failed + 1))
     printf '%s\n  expected: %s\n  found:    %s\n' "$1" "$2" "$3"
 }
-# refuses NAME STATUS PART COMMAND...: ends with this status and, on standard error, one error line, which has this part
+# refuses NAME STATUS PART COMMAND...: checks that the command ends with this status, and prints on standard error
+# exactly one line that begins with "error: ", and text that contains PART
 refuses() {
     local message status
     message=$("${@:4}" 2>&1 >/dev/null)
@@ -21,11 +22,12 @@ refuses() {
     is "$1: status" "$2" "$status"
     case "$message" in *"$3"*) is "$1" 1 "$(grep -c '^error: ' <<< "$message")" ;; *) is "$1" "$3" "$message" ;; esac
 }
-# has_full_disk: whether /dev/full is there, the disk without space; where not, says that the test leaves this out
+# has_full_disk: succeeds if /dev/full exists, a device that is always full. Otherwise says that the test leaves this
+# part out.
 has_full_disk() {
     [ -c /dev/full ] || { echo 'skipped: /dev/full is no character device, so no disk is full'; return 1; }
 }
-# finish NAME: the summary and the status
+# finish NAME: prints the summary, and succeeds if no check has failed
 finish() {
     echo "$1: $passed passed, $failed failed"
     [ $failed = 0 ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Kills ./train with SIGKILL at random moments (KILLS, default 100) of a run that saves at every step. After each kill
-# the newest checkpoint must load; the run that was killed so often must end with the same bits as one that was left
+# Kills ./train with SIGKILL at random moments (KILLS of them, default 100) of a run that saves at every step. After
+# each kill, the newest checkpoint must load. In the end, the killed run must have the same bits as a run that was left
 # alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,11 +17,11 @@ steps=$((kills * 6))
 RANDOM=$seed
 echo "crash test: $kills kills, seed $seed"
 done=0 moments=0
-# A kill between the first step folder and the link `latest` leaves a run without this link, which --resume mends.
+# If a kill falls between the first step folder and the link `latest`, the run has no such link. --resume then makes it.
 saved() { compgen -G 'killed/step-*' > /dev/null; }
 while [ "$moments" -lt "$kills" ] || [ "$done" = 0 ]; do
     if saved; then arguments="--resume killed"; else arguments="$settings --out killed"; fi
-    # Once the kills are used up the run may finish.
+    # When all kills have been made, the run may finish.
     limit=$steps
     [ "$moments" -lt "$kills" ] && limit=$((steps - 1))
     "$root/train" $arguments --steps $limit > train.log 2>&1 & pid=$!

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# No option of ./generate and ./evaluate is ignored: each one that --help lists is tried with and without, or with two values,
-# where it acts, and the two outputs must differ. An option without a line here fails. Ten seconds on two cores.
+# Checks that ./generate and ./evaluate ignore no option. Each option that --help lists is tried where it acts: with and
+# without it, or with two values. The two outputs must differ. If an option has no line in the table below, the test
+# fails. Takes ten seconds on two cores.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD
 cd "$folder"
@@ -22,7 +23,7 @@ sed 's/\t\([a-z]*\) .*/\t\1/' all.tsv > labelled
 small="width=32 heads=2 inner=64 vocabulary=200 batch_tokens=300 max_length=16 warmup=10 schedule_start=100
        schedule_steps=500 save_every=20 keep=9"
 train() { "$root/train" --device cpu "$1" $small "${@:2}" > /dev/null 2>&1; }
-# hardly trained: what it writes depends on all numbers of its latents
+# hardly trained, so that the texts depend on all numbers of the latents
 train univae --data sentences.txt --dev sources layers=2 latent_layers=1 latent_size=8 free_length=true kappa=1000 deviation=0.3 \
     latent_deviation=5 prior_sentences=90 learning_rate=0.001 --steps 5 --out vae
 train univae --data sentences.txt --dev sources layers=2 latent_layers=1 latent=vq latent_size=8 deviation=0.3 prior_sentences=0 \
@@ -108,9 +109,9 @@ evaluate labels vae nothing --limit 3 --importance 2 --samples 9 --labelled labe
 evaluate draws vae nothing --limit 3 --importance 2 --samples 9 --labelled labelled --labels 2 = --limit 3 --importance 2 --samples 9 --labelled labelled --labels 2 --draws 3
 TABLE
 }
-no_effect=' help version device threads '  # what is written is the same
+no_effect=' help version device threads '  # these do not change the output
 
-# result PROGRAM RUN INPUT ARGUMENTS...: all that it writes, and its status
+# result PROGRAM RUN INPUT ARGUMENTS...: prints all that the program writes, and its status
 result() {
     local program=$1 run=$2 input=$3
     shift 3

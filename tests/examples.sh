@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The programs of docs/examples, built by pkg-config against a library that was installed, in a folder of their own.
+# Builds the programs of docs/examples in a folder of their own, by pkg-config against an installed library, and runs
+# them.
 . "$(dirname "$0")/command_line.sh"
 command -v pkg-config > /dev/null || { echo 'examples: pkg-config is not here (Debian: pkgconf): run make deps' >&2; exit 1; }
 make -s install DESTDIR="$folder" PREFIX=/usr/local > "$folder/log" 2>&1

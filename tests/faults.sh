@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Fails or kills single calls of the system in runs of two steps, on files and for memory: tests/faults/faults.py says what must hold
-# then. SAMPLE, SEED and ONE are described there. Half a minute on two cores.
+# Lets single system calls fail, or kills the program at one, in runs of two steps. The calls are those on files and
+# those for memory. tests/faults/faults.py says what must hold afterwards, and what SAMPLE, SEED and ONE mean. Takes
+# half a minute on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)

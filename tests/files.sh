@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Tests files and standard output where something goes wrong: nobody reads on, the terminal goes away, a
-# disk is full, a file is too large. Half a minute on two cores.
+# Tests what programs do with files and standard output when something goes wrong: the reader stops reading, the
+# terminal goes away, a disk is full, a file is too large. Takes half a minute on two cores.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD
 cd "$folder"
@@ -22,7 +22,7 @@ is 'a run' 0 $?
 train unilm $small --data pairs.tsv --dev pairs.tsv --steps 5 --out pairs > /dev/null
 is 'a run of pairs' 0 $?
 
-# ---- two runs differ in their salt if their first weights do, and not because those lie elsewhere ----
+# ---- two runs have different salts only if their first weights differ, not if these are in different folders ----
 train $lm --seed 2 --steps 1 --out other > /dev/null
 cp -r lm moved
 for start in lm other moved; do train unilm objective=lm --data sentences.txt --init $start --steps 1 --out "from-$start" > /dev/null 2>&1; done
@@ -30,11 +30,11 @@ salt() { grep '"salt"' "from-$1/run.json"; }
 is 'other first weights: another salt' 1 "$([ "$(salt lm)" != "$(salt other)" ] && [ -n "$(salt other)" ] && echo 1)"
 is 'the same first weights from another folder: the same salt' "$(salt lm)" "$(salt moved)"
 
-# ---- training is saved, whatever becomes of those who watch it ----
+# ---- training is saved, even if its terminal or the reader of its output goes away ----
 # started FOLDER: waits until a run has made its first steps
 started() { for _ in $(seq 200); do [ -s "$1/log.jsonl" ] && return; sleep 0.05; done; }
-# hung_up NAME COMMAND...: its status after SIGHUP came twice, as from a terminal. Where these tests run under nohup,
-# the command would inherit that SIGHUP is ignored.
+# hung_up NAME COMMAND...: prints the status of the command after two SIGHUPs, as a terminal sends them. If these tests
+# run under nohup, the command would inherit that SIGHUP is ignored; env therefore restores the default.
 hung_up() {
     env --default-signal=HUP "${@:2}" > report 2> error & local pid=$!
     started "$1"
@@ -48,7 +48,7 @@ is 'SIGHUP: it writes' 2 "$(generate hup --count 2 | wc -l)"
 is 'nohup: status' 0 "$(hung_up nohup nohup "$root/train" --device cpu $lm --steps 500 --out nohup)"
 is 'nohup: to the end' 1 "$(grep -c '^done after 500 steps' report)"
 
-# unheard NAME: the run of this name ended with status 1 and one error line, and was saved
+# unheard NAME: checks that the run of this name ended with status 1 and one error line, and was saved
 unheard() {
     is "$1: status" 1 "$(cat status)"
     is "$1: error" 1 "$(grep -c "^error: standard output cannot be written: .*saved: continue with --resume $1\$" error)"
@@ -81,7 +81,7 @@ is 'output above the limit: status' 1 $?
 is 'output above the limit' 'error: standard output cannot be written: File too large' "$(cat error)"
 
 # ---- standard output that is closed or full: one line, at once ----
-# silent NAME COMMAND...
+# silent NAME COMMAND...: checks the error line and the status if standard output is closed, and if it is a full disk
 silent() {
     timeout 20 "${@:2}" 2> error >&- < sentences.txt
     is "$1, closed: status" 1 $?
@@ -121,7 +121,7 @@ for inside in both/vocab.txt both/new "$PWD/both/new" beside/up/both/new both; d
 done
 is 'inspect: nothing was saved' no "$([ -e both ] && echo yes || echo no)"
 
-# ---- what cannot be written leaves what was there ----
+# ---- if a file cannot be written, the old file stays as it was ----
 echo old > outputs.tsv
 full_outputs() { (ulimit -f 1; evaluate pairs --data pairs.tsv --outputs outputs.tsv > /dev/null); }
 refuses 'outputs above the limit' 1 'cannot write outputs.tsv: File too large' full_outputs
@@ -141,7 +141,7 @@ refuses 'a tokenizer above the limit' 1 'cannot write tokenizer.json: File too l
 is 'no part of them' '' "$(ls -A | grep -E '^learned$|^tokenizer.json$|^\.new')"
 is 'all inputs are as they were' "$(cat before)" "$(cksum pairs.tsv lm/*.* pairs/*.*)"
 
-# ---- devices and pipes are written to, and stay ----
+# ---- devices and pipes are written to, not replaced ----
 mkfifo pipe
 cat pipe > through & logits --logits pipe > /dev/null
 wait $!

@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Tests files that come from elsewhere: parts of two runs in one folder, for every family; links and folders planted under
-# names that a writer could use; tensors of types that nothing computes with; tokenizers that are not BERT's; folders of labelled texts.
-# A few seconds on two cores.
+# Tests files that come from elsewhere:
+#   - parts of two runs in one folder, for every family
+#   - links and folders that somebody has planted under names that a program could use for temporary files
+#   - tensors of types and ranks that the engine does not support
+#   - tokenizers that are not BERT's
+#   - folders of labelled texts
+# Takes a few seconds on two cores.
 . "$(dirname "$0")/command_line.sh"
 build=$PWD/${BUILD:-build/release}
 golden=$PWD/tests/golden/hugging_face
@@ -14,7 +18,7 @@ for i in $(seq 30); do printf 'the red cup %s is here\tcup %s\n' $i $i; done > p
 mkdir -p files/a files/b
 for i in $(seq 40); do echo "$i is a" > files/a/$i; echo "b is $i" > files/b/$i; done
 
-# ---- parts of two runs that differ in their seed alone ----
+# ---- parts of two runs that differ only in their seed ----
 small='layers=2 width=16 heads=2 inner=16 batch_tokens=100 max_length=16 vocabulary=64'
 declare -A more=([univae]='latent_layers=1 latent_size=4' [seq2seq]=decoder_layers=1 [insertion]=decoder_layers=1)
 train --help > help
@@ -37,7 +41,7 @@ for family in $families; do
     done
 done
 
-# ---- links planted under a name that begins as temporary ones do ----
+# ---- links planted under names that begin like those of temporary files ----
 echo kept > victim
 for name in o.tsv planted; do ln -s "$PWD/victim" ".new-$name"; done
 evaluate unilm.1 --data pairs.tsv --limit 3 --outputs o.tsv > said 2>&1
@@ -52,7 +56,7 @@ evaluate unilm.1 --data pairs.tsv --limit 3 --outputs o.tsv > said 2>&1
 is 'a planted folder: status' 0 $?
 is 'a planted folder: what was written' 3 "$(grep -vc '^#' o.tsv)"
 
-# ---- tensors of a type or rank that nothing computes with ----
+# ---- tensors of a type or rank that the engine does not support ----
 for tensor in 'F8_E4M3 [2,3] 6' 'C64 [2,2] 32' 'F32 [1,1,2,1,3] 24'; do
     read -r type shape bytes <<< "$tensor"
     rm -rf model && cp -r "$golden/bert_google" model && chmod -R u+w model
@@ -74,7 +78,8 @@ PYTHON
 done
 
 # ---- tokenizers that are not BERT's ----
-# not_bert CLASS NAMED [JSON]: the folder model with this tokenizer is refused, and what is not supported is named
+# not_bert CLASS NAMED [JSON]: checks that the folder `model` is refused with a tokenizer of this class, and that the
+# message contains NAMED, which is what is not supported
 not_bert() {
     printf '{"tokenizer_class": "%s"%s}' "$1" "${3:+, $3}" > model/tokenizer_config.json
     refuses "$1" 1 "$2" timeout 20 "$build/tokenize" --vocab model

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# tools/make/gpu_half_hour.sh without a GPU: the fake device plays it, good and bad; scripts in the place of the CUDA
-# Toolkit and PyTorch write down what these would be asked. Under a minute on two cores; after `make test`; what stands
-# beside PyTorch needs python3.
+# Tests tools/make/gpu_half_hour.sh without a GPU. The fake device takes the place of the GPU, with and without faults.
+# Scripts take the place of the CUDA Toolkit and PyTorch, and write down what they are asked. Takes under a minute on
+# two cores. Run it after `make test`. The parts beside PyTorch need python3.
 # shellcheck source=tests/command_line.sh disable=SC2154
 . "$(dirname "$0")/command_line.sh"
 export MASQUERADE_CUDA=$PWD/build/release/fake_cuda.so MASQUERADE_FAKE_OPEN=1 GPU_BRIEF=1 GPU_PYTHON=$folder/bin/python
@@ -44,7 +44,7 @@ while read -r line; do
     esac
 done
 END
-# at POINTER FILE: a value of a JSON file, as JSON; nothing where it is no JSON
+# at POINTER FILE: prints a value of a JSON file, as JSON; prints nothing if the file is not JSON
 cat >"$folder/at.cpp" <<'END'
 #include <fstream>
 #include <iostream>
@@ -59,7 +59,7 @@ int main(int, char** words) try {
 END
 ${CXX:-g++} -std=c++17 "$folder/at.cpp" -o "$folder/at" || exit 1
 at() { "$folder/at" "$@"; }
-# items RESULT STAGE: the names with this result, sorted, in one line
+# items RESULT STAGE: prints the names of the items with this result, sorted, in one line
 items() { sed -nE 's/^  \{"name": "(.*)", "result": "'"$1"'".*/\1/p' "$out/stage-$2.json" | sort | tr '\n' ';'; }
 
 # ---- no GPU, no programs, no stage -----------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ half_hour 6 >"$folder/said" 2>&1
 is 'there is no stage 6' 2 $?
 
 # ---- stage 1 on a bad device -----------------------------------------------------------------------------------------
-# Ops that no model uses here; a backward is tried with its forward, too.
+# No model uses these ops here. The test case of a forward also runs its backward, so that both cases fail.
 MASQUERADE_FAKE_FAULT=gaussian_kl_backward:wrong,gaussian_sample_backward:hang,rotary_backward:crash GPU_LIMIT=12 \
     half_hour 1 >"$folder/said" 2>&1
 is 'a bad device' 1 $?

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# ./inspect program and ./inspect gradients of every kind of model: what they print, and what they refuse.
+# Tests ./inspect: what it prints for every kind of model, and what it refuses.
 . "$(dirname "$0")/command_line.sh"
 inspect() { ./inspect --threads 1 "$@"; }
-# ops_of OP WORD...: how often the program of that model has this op
+# ops_of OP WORD...: prints how often the op occurs in the program of a model; WORD... are the model and its settings
 ops_of() { inspect program "${@:2}" | awk -v op="$1" '/^#/ && $2 == op' | wc -l; }
-# gradients NAME LEAST WORD...: of a model with so many parameters at least; every one agrees with calculus
+# gradients NAME LEAST WORD...: checks that all gradients of a model agree with calculus, and that the model has at
+# least LEAST parameters
 gradients() {
     inspect gradients "${@:3}" > "$folder/gradients" 2>&1
     is "$1: status" 0 $?
@@ -46,8 +47,9 @@ gradients classify 30 classify
 gradients flow 14 flow flow_steps=2 flow_width=8 batch_rows=16
 gradients 'classify, asked anywhere' 30 classify task=recall pairs=2 length=12
 gradients 'seq2seq, mass' 60 seq2seq objective=mass pre_norm=true rotary_cross=false dropout=0.1
-# Every kind of attention in every family: its gradients are right if the table has x for all masks of that family; else a step
-# refuses the mask. The rows of the table that a family uses:
+# Tries every kind of attention in every family. If the table has x for this kind and all masks of the family, the
+# gradients must be right. Otherwise a step must refuse the mask. Each line below has a family (with settings), and the
+# masks, rows of the table, that the family uses.
 masks='univae univae-encoder univae-lower univae-upper
 pairs=true univae-encoder univae-lower univae-upper
 latent_layers=0 univae-lower
@@ -65,7 +67,7 @@ classify bert'
 small='width=8 heads=2 inner=8 batch_tokens=24 layers=2 slots=4 features=4 reach=2 window=2 stride=2 chunk=4 buckets=4'
 inspect attention > "$folder/table"
 sed -n '/^$/q; s/^\([A-Z]\) \([a-z_]*\) .*/\1 \2/p' "$folder/table" > "$folder/kinds"
-# honours KIND MASK: whether the table has x there
+# honours KIND MASK: succeeds if the table has x for this kind and mask
 honours() {
     awk -v kind="$1" -v mask="$2" 'NR == FNR { if ($2 == kind) letter = $1; next }
         $1 == "mask" { for (i = 2; i <= NF; i++) if ($i == letter) column = i }
@@ -123,7 +125,8 @@ is 'memory: blocks have the names of tensors' 2 "$(grep -c '<title>decoder.layer
 records=$(grep -cE '^#[0-9]+ ' "$folder/log")
 is 'timeline: an event for each op, forward' "$records" "$(grep -o '"cat":"forward"' "$folder/t.json" | wc -l)"
 is 'timeline: as whole numbers of events as it says' "$(grep -o '"ph":"X"' "$folder/t.json" | wc -l)" "$(grep -o '"dur":[0-9.]*' "$folder/t.json" | wc -l)"
-# same_as_book FILE COMMAND...: the picture in the book is what the command writes to its last word
+# same_as_book FILE COMMAND...: checks that the command, whose last word is its output, writes the same picture as
+# docs/pictures/FILE
 same_as_book() { inspect "${@:2}" > "$folder/log"; cmp -s "${!#}" "docs/pictures/$1"; is "the book's $1: inspect ${*:2}" 0 $?; }
 same_as_book univae-lower.svg mask independent --source 4 --target 4 --svg "$folder/p.svg"
 same_as_book univae-upper.svg mask uniae --source 4 --target 4 --svg "$folder/p.svg"
@@ -150,7 +153,8 @@ inspect report "$folder/lm" --out "$folder/r.html" 2> "$folder/log"
 is 'a page on a run without latents: settings, curves and attention' 3 "$(grep -o '<section>' "$folder/r.html" | wc -l)"
 refuses 'a page on no run' 1 'none' inspect report "$folder/none"
 # ---- who reads whom ----
-# maps FILE: of the mean map of each attention its path, rows, fields, and how many rows do not sum to 1 within rounding
+# maps FILE: prints a line for each attention: its path, how many rows and fields its mean map has, and how many rows do
+# not sum to 1 within rounding
 maps() {
     python3 - "$1" <<'END'
 import re, sys
@@ -162,7 +166,7 @@ END
 }
 inspect attention "$folder/univae" --text 'the 1 cats see' --out "$folder/a.html" 2> "$folder/log"
 is 'attention of a univae: status' 0 $?
-n=$(maps "$folder/a.html" | awk 'NR == 1 { print $2 }') m=$((n - 1)) # rows of the encoder, of the decoder
+n=$(maps "$folder/a.html" | awk 'NR == 1 { print $2 }') m=$((n - 1)) # n rows of the encoder, m of the decoder
 is 'attention of a univae: the maps have the rows and fields of its masks, and each row sums to 1' \
     "encoder.layer.0.attention $n $((n * n)) 0 encoder.layer.1.attention 1 $n 0 decoder.layer.0.attention $m $((m * n / 2)) 0
 decoder.layer.1.attention $m $((m * n / 2 + m)) 0 decoder.layer.2.attention $m $((m * n / 2 + m)) 0" "$(maps "$folder/a.html" | paste -sd ' ' | sed 's/ decoder.layer.1/\ndecoder.layer.1/')"

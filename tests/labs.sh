@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The labs that have a check: the starting point gets no points, the solution gets all, and each usual mistake gets findings that
-# no other mistake gets. tests/labs.sh NN...: these labs alone, without the grader.
+# Tests the labs that have a check. The starting point must get no points, the solution all points, and each usual
+# mistake findings that no other mistake gets. `tests/labs.sh NN...` tests these labs alone, without the grader.
 . "$(dirname "$0")/command_line.sh"
-export LAB_UNTIMED=1  # lab 10: what it says of speed is shown and gives its points
+export LAB_UNTIMED=1  # lab 10 then gives points that do not depend on times
 by_make() { make -s lab LAB="$1" FILE="$2" > "$folder/said" 2>&1; }
-# The same without make, which takes longer to read its file than a compiler such a lab.
+# Like by_make, but without make: make takes longer to read its file than a compiler takes for such a lab.
 check() {
     tools/make/lab.sh "$1" "build/release/obj/docs/labs/$1/check.o" "$2" "$folder/lab" > "$folder/said" 2>&1 && "$folder/lab" > "$folder/said" 2>&1
 }
@@ -31,7 +31,8 @@ open(to, "w").write(text.replace(right, wrong))
 PY
         check "$lab" "$folder/mistake.cpp"
         is "lab $lab: $name: is seen" 1 "$(( $(grep -c '^not yet' "$folder/said") > 0 ))"
-        # Without the numbers of one case: what is said must differ by itself.
+        # Removes the findings with the numbers of single cases. The other findings must differ from those of each other
+        # mistake.
         said=$(grep -vE '; [a-z ]+ (says|gives) |GFLOP/s' "$folder/said" | tr '\n' '|')
         is "lab $lab: $name: differs from the others" '' "$(grep -F -- "$said" "$folder/all" | cut -f 1)"
         printf '%s\t%s\n' "$name" "$said" >> "$folder/all"
@@ -40,7 +41,8 @@ PY
 done
 
 [ $# -eq 0 ] || { finish labs; exit; }
-# The grader: points of whoever solved all, of whoever did not, of who never ends, who does not compile, who links to another's file.
+# The grader. ann has solved all labs, ben nothing. cleo's program never ends, dan's does not compile. finn has edited
+# the check of a lab. gail's file is a link to ann's.
 students=$folder/students
 mkdir -p "$students"/{ann/docs/labs/02,ben,cleo,dan,finn/docs/labs/02,gail}
 cp docs/labs/solutions/*.cpp "$students/ann/"
@@ -58,7 +60,8 @@ is 'the grader: all solutions' "ann ${all% }|" "$(graded 60 "$students/ann")"
 is 'the grader: a table' 'ben 0/6|cleo late|dan error|finn 0/6 02: its check was edited;|gail error 02: a link out of the folder, no file, or more than a megabyte;|' \
     "$(graded 2 "$students"/{ben,cleo,dan,finn,gail})"
 
-# Submissions that are after points, and not after the backward of layer norm. Each begins with an empty one.
+# Submissions that try to get points for lab 02 without computing the backward of layer norm. Each begins with the empty
+# lab file.
 loot=$folder/loot
 cheats=$folder/cheats
 cheat() { mkdir -p "$cheats/$1" && { cat docs/labs/02/lab.cpp; sed "s|LOOT|$loot|; s|ANN|$students/ann/docs/labs/02/lab.cpp|"; } > "$cheats/$1/02.cpp"; }

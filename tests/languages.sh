@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Targets with capitals and accents, in scripts of all kinds, learned by heart by an uncased run of every family that writes: they
-# are exactly those that it was given. Twenty seconds.
+# An uncased run of every family that writes targets learns pairs by heart. The targets have capitals and accents, and
+# scripts of all kinds. The run must then write exactly the targets that it was given. Takes twenty seconds.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD
 cd "$folder"
@@ -23,7 +23,8 @@ one zh	我们学习机器翻译。
 one tr	İstanbul IŞIK Ağaç.
 END
 lines=$(wc -l < pairs.tsv)
-# Every character of them, as an uncased run reads it: at the start of a word and inside.
+# The vocabulary: every character of the pairs, as an uncased run reads it, once for the start of a word and once for
+# the inside.
 python3 - > vocab.txt << 'END'
 import unicodedata
 text = "".join(c for c in unicodedata.normalize("NFD", open("pairs.tsv", encoding="utf-8").read().lower()) if unicodedata.category(c) != "Mn")
@@ -33,14 +34,14 @@ END
 small="width=48 heads=2 inner=96 layers=2 decoder_layers=2 latent_layers=1 latent_size=24 kappa=1000 max_length=64 max_target=64
        batch_tokens=2000 learning_rate=0.004 warmup=20 order=left_to_right canvases=4 content_location=joint prior_sentences=0 pre_norm=true save_every=1000 keep=1"
 keys=$("$root/train" --help)
-# known MODEL KEY: whether the family has this setting
+# known MODEL KEY: succeeds if the family has this setting
 known() { awk -v model="$1:" -v key="$2" '$1 == model { on = 1; next } /^[a-z0-9]+: / { on = 0 } on && $1 == key { found = 1 } END { exit !found }' <<< "$keys"; }
-# value KEY: the figure of the last table
+# value KEY: prints the number of this key in the last table
 value() { awk -v key="$1" '$1 == key { print $2 }' table; }
 
 families=0
 for model in $("$root/inspect" models | sed -n 's/^\([a-z0-9]\+\) .*/\1/p'); do
-    [ "$model" = flow ] && continue  # reads no text
+    [ "$model" = flow ] && continue  # flow reads no text
     settings=
     for setting in $small; do known "$model" "${setting%%=*}" && settings="$settings $setting"; done
     known "$model" pairs && known "$model" latent && settings="$settings pairs=true"
@@ -50,7 +51,7 @@ for model in $("$root/inspect" models | sed -n 's/^\([a-z0-9]\+\) .*/\1/p'); do
     "$root/evaluate" --device cpu $model --data pairs.tsv > table 2> error
     is "$model: status" 0 $?
     is "$model: all that was learned is exact" 100.000 "$(value exact)"
-    [ -n "$(value rouge1)" ] || continue  # tokens were compared
+    [ -n "$(value rouge1)" ] || continue  # without rouge1, the measures compare tokens, not words
     is "$model: BLEU" 100.000 "$(value bleu)"
     is "$model: lengths" '100.000 1.000' "$(value same_length) $(value length_ratio)"
     "$root/evaluate" --device cpu $model --data pairs.tsv --outputs outputs.tsv --characters > table 2> error

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# faults.py TRAIN SHIM FOLDER: runs of two steps, of every family, in which one call of the system fails or kills the program.
+# faults.py TRAIN SHIM FOLDER: tries runs of two steps, of every family, in which one system call fails or kills the
+# program.
 #
-# A call on a file is the n-th open, read, write, fsync, rename, ... in the run folder and its texts; an allocation is the n-th malloc, new
-# or mmap (shim.cpp). Both a fresh run and one that resumes at its first step are tried. Afterwards
-#   - a failed call gives status 1 and one line "error: ...", or status 0 and no such line, if the program can do without;
-#   - the run goes on, by --resume if it has a checkpoint and else by the same command again, to the bits of an undisturbed run;
-#   - the run folder then holds the same names as an undisturbed one.
-# SAMPLE: calls of each kind, family and run that are tried (default: 60 and 24), drawn by SEED. ONE=family:run:kind:how:n tries one.
+# A call on a file is the n-th open, read, write, fsync, rename, ... on the run folder and the texts. A call for memory
+# is the n-th malloc, new or mmap (shim.cpp). Both a fresh run and a run that resumes after its first step are tried.
+# Afterwards:
+#   - If the call failed, the status is 1 and there is one line "error: ...". If the program can do without the call,
+#     the status is 0 and there is no such line.
+#   - The run can be continued: with --resume if it has a checkpoint, otherwise by the same command again. It then ends
+#     with the bits of an undisturbed run.
+#   - The run folder then holds the same names as the folder of an undisturbed run.
+# SAMPLE: how many calls of each kind are tried for each family and run (default: 60 on files, 24 for memory). SEED
+# draws them. ONE=family:run:kind:how:n tries a single call.
 import errno, os, random, re, shutil, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -24,7 +29,7 @@ with open("pairs.tsv", "w") as pairs, open("sentences.txt", "w") as sentences:
 small = ("save_every=1 warmup=2 schedule_start=10 schedule_steps=100 keep=1 "
          "--threads 1 --device cpu").split()
 stack = "width=8 heads=1 inner=8 batch_tokens=60".split()
-# Settings that a family needs beside these; a family that is not here is tried with --data pairs.tsv.
+# Settings of single families, besides `small` and `stack`. A family that is not listed has the settings `pairs`.
 words = "--data sentences.txt --dev sentences.txt".split()
 pairs = "--data pairs.tsv --dev pairs.tsv max_length=16 vocabulary=80 layers=1".split()
 own = {
@@ -65,8 +70,8 @@ def contents(where):
     log = found.get("run/log.jsonl", b"").decode()
     found["run/log.jsonl"] = re.findall(r'"step":\d+|"(?:loss|held_out_loss)":[^,}]*', log)
     samples = found.get("run/samples.txt", b"").decode()
-    found["run/samples.txt"] = samples[samples.rfind("step 2"):]  # each ending adds some
-    found["run/run.json"] = None  # holds how often it was resumed
+    found["run/samples.txt"] = samples[samples.rfind("step 2"):]  # every end of a training adds some
+    found["run/run.json"] = None  # holds how often the run was resumed
     return found
 
 
@@ -85,7 +90,7 @@ def prepare(family):
 
 
 def differences(whole, found):
-    # An old step that an error kept from being removed may stay until the next checkpoint.
+    # If an error kept an old step folder from being removed, the folder may stay until the next checkpoint.
     return sorted(key for key in {*whole, *found} if whole.get(key, "missing") != found.get(key, "missing") and "/step-000001" not in key)
 
 
@@ -150,7 +155,7 @@ for family in families:
             assert done.returncode == 0, done.stderr
             with open(f"{where}/count") as file:
                 n = int(file.read().split()[0])
-            assert n > 20, (family, kind, calls, n)  # the shim sees the calls
+            assert n > 20, (family, kind, calls, n)  # checks that the shim sees the calls
             shutil.rmtree(where)
             counted.append(f"{family} {kind} {n} {calls}")
             every = list(range(1, n + 1))

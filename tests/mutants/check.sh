@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# check.sh [needed]: every planted error of tests/mutants finds its old text once in its file. Silent when fine.
-# Without python3 it says so, and fails only with `needed`.
+# check.sh [needed]: checks that the old text of every planted error of tests/mutants occurs exactly once in its file.
+# Prints nothing if all is well. Without python3, prints a note, and fails only if `needed` is given.
 cd "$(dirname "$0")/../.."
 if ! command -v python3 >/dev/null; then
     echo 'note: python3 is missing: the planted errors of tests/mutants are not compared with the sources'

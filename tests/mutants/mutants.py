@@ -39,7 +39,8 @@ class Mutant:
         self.tests = tuple(t.strip() for t in fields.get('tests', '').split('|') if t.strip())
         if not self.tests:
             self.tests = (tests_of_folder(file),)
-        # The number follows from the name: a new entry leaves all others, and what is compiled of them, as they are.
+        # The number is a hash of the name. A new entry therefore changes no other number, and compiled files stay as
+        # they are.
         self.number = zlib.crc32(self.name.encode()) or 1
 
     @property
@@ -82,7 +83,7 @@ def read_list(path):
 
 def whole_expression(text):
     depth = 0
-    text = re.sub(r'<[\w\s:,*<>]*>', '', text)  # of templates
+    text = re.sub(r'<[\w\s:,*<>]*>', '', text)  # removes template arguments
     for sign in re.sub(r"'(\\.|.)'|\"(\\.|[^\"])*\"", '0', text):
         depth += (sign in '([{') - (sign in ')]}')
         if depth < 0 or (sign == ',' and depth == 0):
@@ -124,7 +125,7 @@ def spans(needle, text):
     pattern = re.escape(tokens[0])
     for before, after in zip(tokens, tokens[1:]):
         pattern += (r'\s+' if re.match(r'\w', before[-1]) and re.match(r'\w', after[0]) else r'\s*') + re.escape(after)
-    # A text that begins or ends with a word matches whole words alone.
+    # If the text begins or ends with a word, it matches only whole words there.
     pattern = (r'\b' if re.match(r'\w', needle) else '') + pattern + (r'\b' if re.match(r'\w', needle[-1]) else '')
     pattern = re.compile(pattern)
     found, at = [], 0
@@ -237,7 +238,8 @@ def copy_tree(places):
         if file in places:
             put(TREE / file, rewrite(data.decode(), places[file]).encode())
         else:
-            # A file that once held an error must look new; the very first copy keeps its age.
+            # A file that once held an error must look new, so that it is compiled again. Only the first copy keeps the
+            # times of files.
             put(TREE / file, data, ROOT / file if fresh else None)
             if fresh or os.access(ROOT / file, os.X_OK):
                 shutil.copymode(ROOT / file, TREE / file)
@@ -245,12 +247,12 @@ def copy_tree(places):
         name = str(path.relative_to(TREE))
         if name not in files and not name.startswith('build/'):
             path.unlink()
-    if fresh and (ROOT / 'build/release/obj').is_dir():  # what is compiled already, and not touched, need not be again
+    if fresh and (ROOT / 'build/release/obj').is_dir():  # takes what is compiled already
         print('mutants: starts from the objects in build/release', flush=True)
         skip = lambda folder, names: [n for n in names if folder.endswith('release') and n not in
                                       ('obj', 'fibers', 'flags', 'library.list', 'tests.list') and '_cuda.' not in n]
         shutil.copytree(ROOT / 'build/release', TREE / 'build/release', symlinks=True, ignore=skip)
-        if (ROOT / 'build/units').is_dir():  # with their ages: a unit that looks new is compiled again
+        if (ROOT / 'build/units').is_dir():  # with their times: a unit that looks new is compiled again
             shutil.copytree(ROOT / 'build/units', TREE / 'build/units')
         for name in ('library_folder', 'compilers', 'config.mk'):
             shutil.copy2(ROOT / 'build' / name, TREE / 'build' / name)
@@ -279,7 +281,7 @@ class Outcome:
 
 def filters(tests):
     """The options of doctest: the cases of folders and files, and those with the names; each is a run of its own."""
-    hide = lambda text: re.sub(r'[,\\"]', '?', text)  # signs that doctest reads for itself
+    hide = lambda text: re.sub(r'[,\\"]', '?', text)  # characters with a meaning for doctest
     paths = [t for t in tests if t.startswith('tests/')]
     names = [t for t in tests if not t.startswith('tests/')]
     return (['--test-case=' + ','.join(map(hide, names))] if names else []) + \
