@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Names that mean something to whoever shows them: to a terminal, a shell, gnuplot, Graphviz, a browser. Every command of every
-# program gets them as files, folders, settings, tensors, tokens and keys. What it prints and draws steers nothing, no line of
-# it begins inside a name, no name is run as a command, and it ends well or with one error line. Half a minute.
+# Tests names that mean something to the program that shows them: a terminal, a shell, gnuplot, Graphviz, a browser.
+# Every command of every program gets such names, as files, folders, settings, tensors, tokens and keys. The
+# output and the pictures of a command must contain no control sequence, and no line may begin inside a name. No name
+# may be run as a command. Each command must end well, or with one error line. Takes half a minute.
 . "$(dirname "$0")/command_line.sh"
 build=$PWD/${BUILD:-build/release}
 golden=$PWD/tests/golden/hugging_face
 programs=$(basename -s .cpp tools/*.cpp)
 cd "$folder"
 
-# Line feeds, all quotes, commands of shells and of gnuplot, escapes of terminals, C1, marks of direction, ends of lines and
-# paragraphs, markup. The second one is in Unicode, as JSON must be; the first one is not even that.
+# `spoken` contains line feeds, all quotes, commands of shells and of gnuplot, terminal escapes, C1 control characters,
+# marks of text direction, separators of lines and paragraphs, and markup. It is valid UTF-8, as JSON must be. `hostile`
+# is `spoken` with bytes at its end that are not valid UTF-8.
 spoken=$'n\nspoofed\n!touch canary\nsystem("touch canary")\n#\'"`touch canary`$(touch canary);touch canary;'
 spoken+=$'\e]0;t\a\e[31m\x7f\t\r\xc2\x9b31m\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8\xe2\x80\xa9\xd8\x9c<b>&\\'
 hostile=$spoken$'\xff\xc3('
@@ -18,7 +20,7 @@ json() { python3 -c 'import json, sys; print(json.dumps(sys.argv[1], ensure_asci
 in_json=$(json)
 
 commands=0
-# shows NAME COMMAND...: runs it; its output and its errors are looked at in the end
+# shows NAME COMMAND...: runs the command. The end of this file examines its output and its errors.
 shows() {
     local status errors
     commands=$((commands + 1))
@@ -29,7 +31,7 @@ shows() {
     is "$1: ends well, or with one error line" well "$status"
     is "$1: nothing of its own begins a line" '' "$(grep -al '^ *spoofed' "out.$commands" "err.$commands")"
 }
-# draws NAME FILE COMMAND...: the same, and a file
+# draws NAME FILE COMMAND...: like shows, but the command must also write FILE
 draws() {
     shows "$1" "${@:3}"
     is "$1: status" '' "$(cat "err.$commands" | grep '^error: ')"
@@ -45,7 +47,7 @@ small='width=16 heads=2 inner=32 vocabulary=80 batch_tokens=100 max_length=16 --
 "$build/train" unilm $small layers=1 --data pairs.tsv --out unilm > log 2>&1 || cat log
 "$build/train" lm $small layers=1 --data lines.txt --out lm > log 2>&1 || cat log
 "$build/train" insertion $small layers=1 --data pairs.tsv --out insertion > log 2>&1 || cat log
-# Every run remembers and logs such a name: that of its text, and that of a number.
+# In every run, run.json and the log get such a name: as the name of the text, and as the name of a number.
 for run in univae unilm lm insertion; do
     python3 - "$run" "$spoken" <<'END'
 import json, sys
@@ -64,7 +66,7 @@ printf '%s\t%s\n' "${spoken//$'\n'/ }" 1 > "$hostile.labelled"
 cat pairs.tsv >> "$hostile.labelled"
 cp "$univae/vocab.txt" "$hostile.vocab"
 printf '%s\n' "${spoken//$'\n'/ }" >> "$hostile.vocab"
-# Tensors and a model of others', with such names.
+# A model from elsewhere that has a tensor with such a name, and a file with this tensor alone.
 cp -r "$golden/bert_bare" "$hostile.bert"
 python3 - "$hostile.bert" "$hostile.safetensors" "$spoken" <<'END'
 import json, struct, sys
@@ -234,7 +236,7 @@ for path in sorted(glob.glob('out.*') + glob.glob('err.*') + glob.glob('drawn.*'
     else: found and print(path, repr(raw.decode()[max(0, found.start() - 60):found.end()]))
 END
 )"
-# A mark of text is none of a page: what is drawn is well-formed, or has no tag that a name brought.
+# The tag <b> is in the names only. If it is in a page or picture, a name was not escaped.
 is 'no markup from a name' '' "$(grep -l '<b>' drawn.* 2> /dev/null)"
 
 # ---- commands that are shown to be copied name the run ----

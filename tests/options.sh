@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Every option of every program, and every setting of ./train, with values that none can have: the programs' own --help
-# lists them. Each value is refused in one line, at once. Half a minute.
+# Tries every option of every program, and every setting of ./train, with values that they cannot have. The programs'
+# own --help lists the options and settings. Each value must be refused in one line, at once. Takes half a minute.
 . "$(dirname "$0")/command_line.sh"
 build=$PWD/${BUILD:-build/release}
 programs=$(basename -s .cpp tools/*.cpp)
@@ -9,12 +9,12 @@ cd "$folder"
 numbers='N K M P S T X ALPHA SIZE N,...'
 names='MASK FILE DIR FOLDER RUN PATH NAME NAME,... NAME=CHOICE,... TYPE WHAT WHEN SLICE TOKEN PYTHON PYTHON,... TEXT [NAME]
        [MODEL] [OP [RUN] WORDS'
-# Values that look wrong and are not.
+# Values that look wrong but are allowed.
 legal='generate --length-penalty -1
 evaluate --length-penalty -1'
 raw='json\.exception|vector::|basic_string|bad_alloc|filesystem error|terminate|what\(\)|^sto'
 
-# refused PROGRAM ARGUMENT...: one error line, status 1 or 2, no text of the language's own
+# refused PROGRAM ARGUMENT...: checks for one error line, status 1 or 2, and no text of the C++ library
 refused() {
     local message status
     ! grep -qxF -- "$*" <<< "$legal" || return 0
@@ -25,12 +25,12 @@ refused() {
     is "$(printf '%q ' "$@"): error lines" 1 "$(grep -c '^error: ' <<< "$message")"
     is "$(printf '%q ' "$@"): raw text" '' "$(grep -E "$raw" <<< "$message")"
 }
-# walk PROGRAM [SUBCOMMAND]: what its --help lists, as NAME SHAPE
+# walk PROGRAM [SUBCOMMAND]: tries wrong values of all that --help lists. awk prints the list as lines NAME SHAPE.
 walk() {
     local option shape value count=0
     while read -r option shape; do
         count=$((count + 1))
-        [[ $option = --* ]] || option=  # a word has no name before it
+        [[ $option = --* ]] || option=  # a positional value has no name before it
         case " $(echo $numbers) " in *" $shape "*)
             for value in nan inf 1e999 -1 abc 99999999999999999999 ''; do refused "$@" $option "$value"; done
             continue ;;
@@ -56,7 +56,7 @@ for program in $programs; do
 done
 is 'options that --help lists' 'more than 80' "$([ $walked -gt 80 ] && echo more than 80 || echo $walked)"
 
-# ---- settings: a line of their table is KEY DEFAULT what it means (a number from ...) ----
+# ---- settings: --help has a line for each, KEY DEFAULT what it means (a number from ...) ----
 settings=0
 while read -r model key kind; do
     settings=$((settings + 1))

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# No file that a program writes is one that it reads: every option that names an output, with every input of its command, by
-# its name, through links, as a file of a run or of a model, as standard input and as standard output. Ten seconds.
+# Checks that no program overwrites a file that it reads. Every option that names an output is tried with every input of
+# its command: by name, through links, as a file of a run or of a model, as standard input, and as standard output.
+# Takes ten seconds.
 . "$(dirname "$0")/command_line.sh"
 build=$PWD/${BUILD:-build/release}
 golden=$PWD/tests/golden/hugging_face
@@ -45,13 +46,13 @@ inspect report	--out	inspect report run/step-000002
 inspect checkpoint	--logits	inspect checkpoint model --tokens vocab
 bench	--save	bench tokenizer --text lines.txt --vocab vocab
 bench attention	--plot	bench attention --kinds softmax'
-# Folders that are written hold files of their own names: nothing there is replaced, or there is no input.
+# Options that name an output folder. Nothing in the folder is replaced, or the command reads no file.
 folders='train --out
 inspect program --dump
 inspect checkpoint --save
 corpus build --out
 corpus grammar --out'
-# Inputs that the command does nothing but add to, or that go with no output.
+# Inputs to which the command only adds, or whose command has no output.
 alone='train --resume
 train --fit-prior
 evaluate --judge
@@ -64,7 +65,7 @@ rm log
 cksum $(find . -type f | sort) > before
 ln -s run linked-run
 tried=0
-# refused NAME COMMAND...: status 2 and one line, and all inputs are as they were
+# refused NAME COMMAND...: checks for status 2, and for a message that an input would be lost
 refused() {
     local message status
     tried=$((tried + 1))
@@ -86,7 +87,7 @@ while IFS=$'\t' read -r of option command; do
             model) inputs+=' model/config.json model/model.safetensors model/vocab.txt' ;;
         esac
     done
-    # The text of a run, which it reads by itself.
+    # These commands also read the text of the run.
     case $command in evaluate*|*attention\ run*|*report*) inputs+=' pairs.tsv held.tsv' ;; esac
     for input_of in $inputs; do
         refused "$command $option $input_of" $command $option "$input_of"
@@ -105,7 +106,7 @@ while IFS=$'\t' read -r of option command; do
     rm -f stream both
 done <<< "$table"
 
-# Whatever --help lists is a row above.
+# Every option of --help that names a file or folder must have a row above.
 for program in $programs; do
     parts=$("$build/$program" --help | awk '/^Subcommands:/ { on = 1; next } !/^  [a-z]/ { on = 0 } on { print $1 }')
     for part in '' $parts; do

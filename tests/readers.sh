@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Broken files, as a user meets them: whatever a program reads, it ends within seconds with status 1 or 2 and one line
-# `error: ...` in our own words, and every file that was there is as it was. One line of the table is one case.
+# Tests how programs read broken files. Whatever a program reads, it must end within seconds with status 1 or 2 and one
+# line `error: ...` in our own words, and must leave every file as it was. Each line of the table is one case.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD golden=$PWD/tests/golden/hugging_face
 mkdir "$folder/base" "$folder/case"
@@ -20,21 +20,21 @@ small="layers=1 width=16 heads=2 inner=16 vocabulary=64 max_length=16 max_target
 step=run/step-000002
 
 # ---- what breaks a file ----
-# nest N OPEN: this many of them
+# nest N OPEN: prints OPEN N times
 nest() { head -c "$1" /dev/zero | sed "s/\x0/$2/g"; }
 deep() { nest "$1" '['; nest "$1" ']'; }
-# set_json FILE KEY VALUE: the value of a key, as text; a key that is not there is put first
+# set_json FILE KEY VALUE: sets the value of a key, by editing the text; a key that is not there is put first
 set_json() {
     if grep -q "\"$2\"" "$1"; then sed -i "0,/\"$2\": *[^,}]*/s||\"$2\": $3|" "$1"; else sed -i "0,/{/s||{\"$2\": $3,|" "$1"; fi
 }
-# tensors FILE HEADER [BYTES]: a file of safetensors with this header, and so much data
+# tensors FILE HEADER [BYTES]: writes a safetensors file with this header and BYTES bytes of data (default: 0)
 tensors() {
     local n=${#2} i
     for i in 0 1 2 3 4 5 6 7; do printf "\\x$(printf %x $((n >> (8 * i) & 255)))"; done > "$1"
     printf %s "$2" >> "$1"
     head -c "${3:-0}" /dev/zero >> "$1"
 }
-# header FILE SED: changes the header of a file of safetensors, which keeps its length, and takes its checksum away
+# header FILE SED: changes the header of a safetensors file, and takes its checksum away; SED must keep the length
 header() { LC_ALL=C sed -i "1s/masquerade.checksum/Masquerade.checksum/; $2" "$1"; }
 cut_off() { truncate -s "$2" "$1"; }
 text() { printf "$2" > "$1"; }
@@ -53,13 +53,14 @@ evaluate() { run evaluate --device cpu run; }
 inspect() { run inspect checkpoint "$@"; }
 tokenize() { run tokenize --vocab "$@" < pairs.tsv; }
 
-# Every file that is there, with its checksum; links with what they lead to; the rest by name.
+# Lists every file with its checksum, every link with its target, and everything else by name. Files above 99 MiB are
+# left out.
 sums() {
     find . -type f ! -size +99M -exec cksum {} + | sort
     find . -type l -printf '%p -> %l\n' -o ! -type f -print | sort
 }
 
-# broken READER BREAKER: in a copy of the good files the breaker breaks one, and the reader reads it
+# broken READER BREAKER: BREAKER breaks a file in a copy of the good files, and READER reads it
 cases=0
 broken() {
     local before status

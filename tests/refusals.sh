@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A training that is refused leaves nothing behind: no run folder, and one error line. Families and settings are those
-# that the programs list, so that a new one is in the table by itself; tests/models/runs/combinations_test.cpp has the
-# kinds of attention. Then the folders that a training does leave: of one that
-# was killed before its first checkpoint, of one whose links were copied as folders, and of names that are not UTF-8.
+# If a training is refused, it must leave nothing behind: no run folder, and one error line. The families and settings
+# are those that the programs list, so a new one is tested without a change here. The kinds of attention are tested in
+# tests/models/runs/combinations_test.cpp. The second half tests the folders that a training does leave: of a run that
+# was killed before its first checkpoint, of a run whose links were copied as folders, and of runs with names that are
+# not UTF-8.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD build=$PWD/${BUILD:-build/release}
 cd "$folder"
@@ -13,12 +14,12 @@ cut -f 1 pairs.tsv > sentences.txt
 mkdir files files/a files/b
 for i in $(seq 40); do echo "$i is a" > files/a/$i; echo "b is $i" > files/b/$i; done
 
-# settings_of FAMILY: the keys of its table
+# settings_of FAMILY: prints the keys of the family's settings
 train --help > help
 families=$(awk '/^[a-z0-9]+: / { print substr($1, 1, length($1) - 1) }' help)
 settings_of() { awk -v family="$1:" '/^[a-z0-9]+: / { on = $1 == family; next } on && / \(.*\)$/ { print $1 }' help; }
 reads_no_text() { [ $1 = classify ] || [ $1 = flow ]; }
-# small FAMILY: settings that train in moments, those of them that the family has
+# small FAMILY: prints settings that make a training take moments; leaves out those that the family does not have
 small() {
     local keys pair
     keys=$(settings_of "$1")
@@ -33,7 +34,8 @@ small() {
     reads_no_text $1 || printf '%s ' --data pairs.tsv
 }
 
-# refused NAME COMMAND...: the command, which would make the folder out, ends in one error line and makes nothing
+# refused NAME COMMAND...: checks that the command, which would make the folder `out`, ends with one error line and
+# makes nothing
 refused() {
     local before message status
     before=$(ls -AR)
@@ -46,7 +48,7 @@ refused() {
     is "$1: what it made" "$before" "$(ls -AR)"
     rm -rf out runs
 }
-# either NAME COMMAND...: the command trains one step and saves it, or is refused
+# either NAME COMMAND...: checks that the command trains one step and saves it, or is refused
 either() {
     local name=$1
     shift
@@ -90,12 +92,12 @@ for family in $families; do
         done
         for text in nowhere files pipe empty binary; do refused "$family: text $text" train $family $given --data $text; done
     fi
-    [ $family != flow ] || continue  # it gives no weights
-    # weights whose first loss is no number
+    [ $family != flow ] || continue  # a flow has no weights for --init
+    # makes weights whose first loss is NaN or infinite
     train $family $given --steps 1 --precision f32 --out hostile > /dev/null 2>&1
     is "$family: a run" 0 $?
     weights=$(readlink -f hostile/latest)/model.safetensors
-    sed -i 's/masquerade\.checksum/masquerade.chexsum/' "$weights"  # as of another program: it has none
+    sed -i 's/masquerade\.checksum/masquerade.chexsum/' "$weights"  # as in a file of another program, which has none
     size=$(stat -c %s "$weights")
     for i in $(seq 16); do printf '\377\377\177\177'; done > large
     for i in 1 2 3 4 5 6; do cat large large > larger; mv larger large; done
@@ -104,7 +106,7 @@ for family in $families; do
     rm -rf hostile
 done
 
-# ---- what a training leaves that ended before its first checkpoint is in nobody's way ----
+# ---- a training that ended before its first checkpoint leaves nothing that is in the way ----
 pairs=$(small unilm)
 "$build/train" --device cpu unilm $pairs --minutes 2 --out early > /dev/null 2>&1 & pid=$!
 for _ in $(seq 200); do [ -s early/log.jsonl ] && break; sleep 0.05; done
@@ -133,7 +135,7 @@ cp -r early "$odd-init"
 echo width=32 > "$odd.conf"
 cp -r files "$odd-files"
 mv "$odd-files/b" "$odd-files/$odd"
-# odd_run NAME ARGUMENT...: trains into a folder of such a name, and goes on
+# odd_run NAME ARGUMENT...: trains into a folder with such a name, resumes, and measures
 odd_run() {
     rm -rf "$odd"
     train "${@:2}" --steps 2 --out "$odd" > report 2>&1
@@ -173,7 +175,7 @@ refuses 'lists over those of the machine' 2 'holds the lists of this machine' "$
 is 'lists: what was there' 'archive_Packages thesis.txt' "$(ls others | xargs)"
 
 # ---- JSON that would fill the memory ----
-# within KIB COMMAND...: with so much memory
+# within KIB COMMAND...: runs the command with at most KIB KiB of memory
 within() { (ulimit -v "$1"; "${@:2}"); }
 brackets() { head -c 36000000 /dev/zero | tr '\0' '['; echo; }
 brackets >> early/log.jsonl

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# One SIGTERM in the middle of its work ends every program, whatever it is doing, also one that was stopped and continued
-# (Ctrl-Z and fg) before. A program of tools/ without a line in the table fails. Half a minute, most of it waiting.
+# Checks that one SIGTERM ends every program in the middle of its work, whatever it is doing, also if it was stopped and
+# continued (Ctrl-Z and fg) before. A program of tools/ without a line in the table fails. Takes half a minute, most of
+# it waiting.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD build=$PWD/${BUILD:-build/release}
 programs=$(basename -s .cpp tools/*.cpp)
@@ -13,8 +14,8 @@ small='layers=2 width=16 heads=2 inner=16 vocabulary=64 max_length=16 batch_toke
 printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' cup > words
 
 mkfifo feed
-# ends_at_once NAME STATUS SIGNALS COMMAND: the status after these signals, which come when a second of work is done; none of the
-# commands would end by itself within a minute
+# ends_at_once NAME STATUS SIGNALS COMMAND: sends the signals after half a second of processor time, and checks the
+# status. No command of the table would end by itself within a minute.
 ends_at_once() {
     local pid waited=0 signal status
     (trap - EXIT; exec yes 'the red cup' > feed) 2> /dev/null &
@@ -57,7 +58,7 @@ for line in "${table[@]}"; do
 done
 # A signal after the last checkpoint ends the program at once.
 for i in $(seq 30000); do echo "the cup $i is $((i * i)) here"; done > large.txt
-for seconds in 0.3 0.1 1; do  # on a busy machine the fit may not have begun, on a fast one it may be over: then again
+for seconds in 0.3 0.1 1; do  # tries again if the fit has not begun yet, or is over
     rm -rf run-4
     "$build/train" --device cpu latent_layers=1 $small prior_sentences=30000 --data large.txt --steps 1 --out run-4 > /dev/null 2>&1 & pid=$!
     for _ in $(seq 400); do [ -e run-4/latest ] && break; sleep 0.05; done
@@ -69,7 +70,7 @@ for seconds in 0.3 0.1 1; do  # on a busy machine the fit may not have begun, on
 done
 is 'while a prior is fitted: status' 143 $status
 is 'while a prior is fitted: it is saved' step-000001 "$(readlink run-4/latest)"
-# Two presses within half a second are one, also where saving takes less.
+# Two signals within half a second count as one, even if saving takes less time.
 "$build/train" --device cpu latent_layers=0 $small --data large.txt --minutes 1 --out run-5 > report 2>&1 & pid=$!
 for _ in $(seq 400); do [ -s run-5/log.jsonl ] && break; sleep 0.05; done
 kill $pid; sleep 0.1; kill $pid 2> /dev/null

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Models that write targets for sources, as a user meets them: ./train unilm and ./train seq2seq on pairs that are made
-# here, then ./generate and ./evaluate; what they refuse, and in which words. A quarter of a minute on two cores.
+# Tests models that write targets for sources, as a user meets them: ./train unilm and ./train seq2seq on pairs that are
+# made here, then ./generate and ./evaluate. Also tests what they refuse, and in which words. Takes a quarter of a
+# minute on two cores.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD
 cd "$folder"
@@ -9,7 +10,8 @@ train() { "$root/train" --device cpu "$@"; }
 generate() { "$root/generate" --device cpu "$@"; }
 evaluate() { "$root/evaluate" --device cpu "$@"; }
 
-# "the red cup is made of tin" -> "tin red cup", for all of 6 x 6 x 3; one in twelve is held out.
+# Pairs such as "the red cup is made of tin" -> "tin red cup", for all 6 x 6 x 3 combinations. One in twelve is held
+# out.
 awk 'BEGIN { split("red blue green white black grey", c); split("box cup lamp ring bell door", t); split("oak tin clay", m)
              for (i = 1; i <= 6; i++) for (j = 1; j <= 6; j++) for (k = 1; k <= 3; k++)
                  printf "the %s %s is made of %s\t%s %s %s\n", c[i], t[j], m[k], m[k], c[i], t[j] }' > all.tsv
@@ -22,9 +24,9 @@ small="width=32 heads=2 inner=64 vocabulary=200 batch_tokens=300 max_length=16 m
        warmup=10 schedule_start=100 schedule_steps=500"
 on_pairs="--data pairs.tsv --dev held_out.tsv"
 
-# lines FILE: the log of a run, apart from clock times
+# lines FILE: prints the log of a run without clock times
 lines() { grep -oE '"step":[0-9]+|"(loss|held_out_loss|norm)":[^,}]*' "$1"; }
-# same_run NAME RUN RUN STEP: the same bits, and the same log
+# same_run NAME RUN RUN STEP: checks that both runs have the same bits at this step, and the same log
 same_run() {
     local file
     for file in model.safetensors state.safetensors config.json; do
@@ -181,7 +183,7 @@ is 'lines without a tab: status' 0 $?
 is 'lines without a tab' 'warning: holes.tsv: 2 lines without both a source and a target skipped' "$(cat error)"
 is 'the others are read' 1 "$(grep -c '99 pairs to train on' report)"
 
-# ---- so are columns after the second ----
+# ---- columns after the second are left out, too, and counted ----
 sed '1,3s/$/\tmore/' pairs.tsv > columns.tsv
 train unilm $small layers=1 --data columns.tsv --dev held_out.tsv --steps 2 --out columns > report 2> error
 is 'a third column: status' 0 $?
@@ -219,7 +221,7 @@ is 'a task with more words starts with the weights of one with fewer' 1 "$(grep 
 refuses 'a task with fewer words' 1 'the vocabulary is not that of task reverse' train seq2seq $made layers=2 words=6 --init made-seq2seq --steps 1 --out refused
 refuses 'a task that is none' 2 'none|copy|reverse|sort|star_graph is expected' train seq2seq task=cpy --steps 1 --out refused
 
-# ---- one stack's other objectives, and runs that start with another's weights ----
+# ---- other objectives of one stack, and runs that start with the weights of another run ----
 train unilm $small layers=2 objective=lm --data sentences.txt --steps 60 --out lm > /dev/null
 is 'lm: samples' 3 "$(generate lm --count 3 --seed 2 | wc -l)"
 is 'lm: continues lines' 9 "$(generate lm < sources.txt | wc -l)"
@@ -236,7 +238,8 @@ is 'two objectives, two losses' 'mlm.loss unilm.loss' "$(evaluate both | awk '/\
 train unilm $small layers=2 width=64 heads=4 dropout=0 learning_rate=0.003 schedule_steps=2000 objective=unilm-masked $on_pairs \
     --precision f32 --steps 600 --out masked > /dev/null
 is 'unilm-masked: writes at [MASK]s' 1 "$(generate masked --beam 2 < sources.txt | paste - targets.txt | awk -F '\t' '$1 == $2 { n++ } END { print (n >= 7) }')"
-# "tom is in rome": only the fact in the line tells the city. Without it, the loss cannot be better than a guess.
+# Lines such as "tom is in rome": only the fact in the line tells the city. Without the fact, the loss cannot be better
+# than a guess.
 awk 'BEGIN { split("tom ada", p); split("rome oslo cairo lima", c)
              for (i = 0; i < 400; i++) { a = p[i % 2 + 1]; b = c[int(i / 2) % 4 + 1]
                  print "[" a "](" b ") is in " b > "trees.txt"; print a " is in " b > "bare.txt" } }'

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# terminal.py COLUMNS WHEN,ACTION,... COMMAND...: runs a command on a terminal of so many columns, and prints all that it wrote
-# there, then a line with its status. Every WHEN is a text: once it has been written, the ACTION after it happens, and the next
-# WHEN is looked for behind it. Actions: "press N" (Ctrl-C N times, 50 ms apart), or "columns N".
+# terminal.py COLUMNS WHEN,ACTION,... COMMAND...: runs a command on a terminal with so many columns. Prints all that the
+# command wrote there, then a line with its status. Each WHEN is a text. Once the command has written this text, the
+# ACTION after it in the list happens, and the next WHEN must come later in the output. Actions: "press N" (Ctrl-C N
+# times, 50 ms apart), or "columns N".
 import fcntl, os, pty, signal, struct, sys, termios, time
 
 columns, steps, command = int(sys.argv[1]), sys.argv[2].split(","), sys.argv[3:]

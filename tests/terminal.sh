@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The first hour of a newcomer: training on a terminal, with its bar and with Ctrl-C; warnings about text that is not read whole; and
-# messages that fit a terminal. A quarter of a minute.
+# Tests what a newcomer meets in the first hour: training on a terminal, with its bar and with Ctrl-C; warnings about
+# text that is not read whole; and messages that fit a terminal. Takes a quarter of a minute.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD
 cd "$folder"
@@ -15,7 +15,7 @@ cut -f 1 pairs.tsv > lines.txt
 python3 -c "for i in range(90): print(chr(0x4e00 + i) + ' the cup ' + chr(0x5e00 + i) + '\t' + chr(0x6e00 + i) + ' cup')" > letters-pairs.tsv
 cut -f 1 letters-pairs.tsv > letters-lines.txt
 
-# ---- Ctrl-C: a step of these, and what is measured before saving, lasts much longer than three presses ----
+# ---- Ctrl-C: with these settings, a step and the measures before saving take much longer than three presses ----
 long='width=128 heads=2 inner=512 layers=8 vocabulary=120 batch_tokens=30000 schedule_start=1 schedule_steps=2'
 for i in $(seq 700); do echo "$(yes "the $i red cups" | head -n 12 | tr '\n' ' ')"; done > long.txt
 for presses in 1 2 3; do
@@ -29,7 +29,8 @@ done
 is 'Ctrl-C, three times: it ends at once' 'saving...|status 130|' "$(grep -oE 'saving\.\.\.|saved after|status [0-9]*' pressed-3 | tr '\n' '|')"
 
 # ---- the bar ----
-# bars FILE: the two smallest lengths of the lines that are rewritten in place, in characters, and how often more is written behind one
+# bars FILE: prints the two smallest lengths of the bar's lines, in characters, and how many of the lines have an error
+# behind the bar
 bars() {
     python3 - "$1" <<'END'
 import re, sys
@@ -41,14 +42,14 @@ END
 terminal 80 '] step ,columns 40,] step ,columns 30,] step ,press 1' "$root/train" --device cpu --threads 1 lm $tiny --data lines.txt --minutes 5 --out narrowed > narrowed.txt
 is 'a narrowed terminal: status' 'status 0' "$(tail -n 1 narrowed.txt)"
 is 'a narrowed terminal: bars become as narrow' '29 39 0' "$(bars narrowed.txt)"
-# An error that comes while the bar stands there: no file may be as long as a checkpoint.
+# An error that comes while the bar is there: the limit on file sizes is below the size of a checkpoint.
 terminal 80 '-,press 0' bash -c "ulimit -f 8; exec '$root/train' --device cpu --threads 1 lm $tiny --data lines.txt save_every=1 --steps 9 --out limited" > limited.txt
 is 'an error clears the bar' '1 0' "$(grep -ac 'error: ' limited.txt) $(bars limited.txt | awk '{ print $NF }')"
 
 # ---- text that is not read whole: every family that reads text, with the setting to change ----
 cases=0
 for model in $("$root/inspect" models | sed -n 's/^\([a-z0-9]\+\) .*/\1/p'); do
-    [ "$model" = classify ] && continue  # below
+    [ "$model" = classify ] && continue  # is tested below
     [ "$model" = flow ] && continue      # it reads no text
     reads=$("$root/train" --help | awk -v model="$model:" '$1 == model { on = 1 } $1 ~ /:$/ && $1 != model && $1 !~ /^settings/ { on = 0 } on && $1 ~ /^max_/ { print $1 }')
     data=pairs.tsv; case " $(echo $reads) " in *' max_target '*) ;; *) data=lines.txt ;; esac

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# ./tokenize as a user meets it: lines out for lines in, options, messages, and what becomes of a full disk.
+# Tests ./tokenize as a user meets it: a line out for each line in, options, messages, and a full disk.
 . "$(dirname "$0")/command_line.sh"
 vocab=tests/golden/tokenizer/vocab.txt
 hello() { echo hello | ./tokenize "$@"; }
-# says NAME STATUS PART OPTION...: fails with this status and one line that has this part
+# says NAME STATUS PART OPTION...: checks that ./tokenize fails with this status and one error line that contains PART
 says() { refuses "${@:1:3}" hello "${@:4}"; }
 tokenize() { ./tokenize --vocab "$vocab" "$@"; }
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A tokenizer goes whole through every program: ways to read text x commands x families. Its ids are those of the folder
-# it came from after ./train --init, --resume and ./inspect checkpoint --save, of a folder and of a run, and in --logits;
-# with keep_tokens=true its tokens are. KEEP=DIR: leaves the folders there, for tests/golden/tokenizer/check_saved.py.
+# Checks that a tokenizer stays the same in every program, for ways to read text x commands x families. The ids of the
+# folder from which the tokenizer came must stay the same after ./train --init and --resume, after ./inspect checkpoint
+# --save of a folder and of a run, and in --logits. With keep_tokens=true, the tokens must stay the same. KEEP=DIR
+# copies the saved folders to DIR, for tests/golden/tokenizer/check_saved.py.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD
 cd "$folder"
 golden=$root/tests/golden/hugging_face/roformer_char
 
-# Each line shows some of the options.
+# Each line shows the effect of some options.
 cat > lines.txt <<'LINES'
 an ab of the cab on
 Ab CAB Cäb ab̈ cab
@@ -23,18 +24,18 @@ LINES
 grep -v '^$' lines.txt | sed 's/\t/ /g' > text.txt
 paste text.txt <(tac text.txt) > pairs.txt
 
-token() { # TEXT KEY=VALUE...: an added token
+token() { # TEXT KEY=VALUE...: prints an added token as JSON
     local text=$1 flags='"single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true' flag
     for flag in "${@:2}"; do flags=$(sed -E "s/\"${flag%=*}\": (true|false)/\"${flag%=*}\": ${flag#*=}/" <<< "$flags"); done
     printf '{"content": "%s", %s}' "$text" "$flags"
 }
-# source NAME [tokenizer_config.json]: a folder of Hugging Face's
+# source_folder NAME [JSON]: makes a folder of Hugging Face, with JSON as its tokenizer_config.json
 source_folder() {
     cp -r "$golden" "$1"
     chmod -R u+w "$1"
     [ $# = 1 ] || printf '%s\n' "$2" > "$1/tokenizer_config.json"
 }
-# whole NAME OPTION...: with a tokenizer.json that ./tokenize wrote
+# whole_folder NAME OPTION...: makes such a folder with a tokenizer.json that ./tokenize writes
 whole_folder() {
     source_folder "$1"
     "$root/tokenize" --vocab "$1/vocab.txt" --rules hugging-face "${@:2}" --write-json "$1/tokenizer.json" 2> said || cat said
@@ -63,10 +64,10 @@ whole_folder clean
 sed -i 's/"clean_text": true/"clean_text": false/' clean/tokenizer.json
 readings='plain lower cased strips accents ideographs added special listed twice padded replace words clean'
 
-# ids FOLDER, tokens FOLDER: how its tokenizer reads the lines
+# ids FOLDER, tokens FOLDER: print what the folder's tokenizer makes of lines.txt (ids) or text.txt (tokens)
 ids() { "$root/tokenize" --ids --recognise --vocab "$1" < lines.txt 2> /dev/null; }
 tokens() { "$root/tokenize" --vocab "$1" < text.txt 2> /dev/null; }
-# logit_ids FILE: the ids of a file of logits, which come first in it
+# logit_ids FILE COUNT: prints the first COUNT ids of a file of logits; the ids are the first tensor in the file
 logit_ids() {
     local length
     length=$(od -An -t u8 -N 8 "$1" | tr -d ' ')
@@ -86,7 +87,7 @@ for reading in $readings; do
     "$root/inspect" checkpoint "$reading" --save "$reading.saved" --logits "$reading.logits" < text.txt > said 2>&1 || cat said
     is "$reading: ids of the folder that was saved" "$expected" "$(ids "$reading.saved")"
     recognise=--recognise
-    [ "$reading" != plain ] || recognise=  # the reference's rules, by which no text is a special token
+    [ "$reading" != plain ] || recognise=  # by the reference's rules, no text is a special token
     read_as=$("$root/tokenize" --ids --special $recognise --max-length 12 --vocab "$reading" < text.txt 2> /dev/null | tr ' ' '\n')
     is "$reading: ids of its logits" "$read_as" "$(logit_ids "$reading.logits" "$(wc -l <<< "$read_as")")"
 
@@ -107,7 +108,7 @@ for reading in $readings; do
             keep_tokens=true ${model[$family]} > said 2>&1 || cat said
         is "$run: tokens of a run with keep_tokens" "$(tokens "$reading")" "$(tokens "$run.kept")"
         is "$run: fewer of them" less "$([ "$(wc -l < "$run.kept/vocab.txt")" -lt "$(wc -l < "$run/vocab.txt")" ] && echo less)"
-        # A run of a run: what --init takes there.
+        # A run that starts with a run: its tokenizer is the one of that run.
         [ "$family" != unilm ] || {
             "$root/train" "$family" --init "$run.kept" --data $data --dev $data --out "$run.next" --steps 1 --threads 1 batch_tokens=64 \
                 ${model[$family]} > said 2>&1 || cat said

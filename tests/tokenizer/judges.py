@@ -47,7 +47,8 @@ class Google:
             flags |= PUNCTUATION
         if category == "Mn":
             flags |= MARK
-        # Cased and Case_Ignorable are not in unicodedata; how a final sigma is lower-cased shows them.
+        # unicodedata does not have the properties Cased and Case_Ignorable. The way in which a final sigma is
+        # lower-cased shows them.
         if (x + "\u03a3").lower().endswith("\u03c2"):
             flags |= CASED
         elif ("A" + x + "\u03a3").lower().endswith("\u03c2"):
@@ -83,7 +84,8 @@ class HuggingFace:
         self.together = bert(strip_accents=True, lowercase=True)
         self.splitter = pre_tokenizers.BertPreTokenizer()
         self.decompose = normalizers.NFD().normalize_str
-        # One mark of each combining class, one that the library sorts: its data is older than Python's.
+        # One mark of each combining class, which must be a mark that the library sorts: its Unicode data is older than
+        # Python's.
         marks = {1: "\u0334"}
         for c in POINTS:
             if unicodedata.combining(chr(c)) and self.decompose(chr(c) + marks[1]) == marks[1] + chr(c):
@@ -165,7 +167,7 @@ def check(judge, flags_of, lower, strip):
             continue
         result = judge.both(c)
         assert stripped(lowered([c])) == lowered(stripped([c])) == result, hex(c)
-        # A word boundary shows in the character itself, or in the one it becomes.
+        # A word boundary shows in the character itself, or in the character that it becomes.
         kinds = {flags_of[r] & (CONTROL | SPACE | IDEOGRAPH) for r in result}
         assert kinds <= {flags & (CONTROL | IDEOGRAPH)}, hex(c)
         if any((flags_of[r] | flags) & PUNCTUATION for r in result):

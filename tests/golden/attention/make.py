@@ -205,7 +205,7 @@ class Attention:
                     E, r = np.tril(E, -1)[:u + 1], np.ones(u + 1)
                     for _ in range(steps):
                         c = np.cumsum(E / r[:, None], axis=0) + np.triu(np.ones(E.shape))  # of rows up to one's own
-                        r = (E / c).sum(axis=1) + (np.arange(u + 1) == 0)  # the first block has none before it
+                        r = (E / c).sum(axis=1) + (np.arange(u + 1) == 0)  # the first block has no earlier block
                     E = E / c / r[:, None]
                 keys, values = [k[j][h] for j in blocks[u]], [v[j][h] for j in blocks[u]]
                 for t in range(block if mixed else 0):

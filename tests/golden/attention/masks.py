@@ -136,5 +136,5 @@ BITS = ["k-bert", "pseudo-mask"]
 WINDOWS = ["window", "dilated", "global", "strided", "unilm-window"]
 PARTS = ["univae-encoder", "univae-lower", "univae-upper", "encoder", "decoder", "cross"]
 WHOLE = ["bert", "mlm", "univae-encoder", "encoder"]  # rows that see each other and nothing else
-# rows that see themselves, and the first ones of an order that all rows of a segment have
+# masks whose rows see themselves and the first rows of an order, the same order for all rows of a segment
 PREFIXES = [m for m in TOKENS + PARTS if m not in ("plm-query", "plm-streams", "cross")]

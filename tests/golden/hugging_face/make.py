@@ -170,12 +170,12 @@ def make(name, saved_as, read_as, config, dtype=torch.float32, change=lambda ten
 def main():
     bert = dict(hidden_size=24, num_attention_heads=3, intermediate_size=40, num_hidden_layers=2, **SMALL)
     roformer = dict(hidden_size=16, num_attention_heads=2, intermediate_size=24, num_hidden_layers=2, **SMALL)
-    # As Google's files are: gamma and beta, with pooler, next-sentence head, tied decoder; a config of 2018.
+    # Like Google's files: gamma and beta, with pooler, next-sentence head and tied decoder; a config of 2018.
     make("bert_google", BertForPreTraining, BertForMaskedLM, BertConfig(**bert), change=google,
          change_config=old_config)
     # A BertModel: no prefix, no head.
     make("bert_bare", BertModel, BertModel, BertConfig(**{**bert, "num_hidden_layers": 3}), change=gamma_beta)
-    # UniLM's six types, the other gelu, another eps.
+    # UniLM's six types, the tanh form of gelu, another eps.
     make("bert_unilm", BertForMaskedLM, BertForMaskedLM,
          BertConfig(**{**bert, "hidden_size": 32, "num_attention_heads": 4}, hidden_act="gelu_new", type_vocab_size=6,
                     layer_norm_eps=1e-3))

@@ -31,7 +31,7 @@ SHAPES = [[], [1], [3], [0], [2, 3], [0, 4], [4, 0], [2, 1, 3], [1, 2, 1, 2], [2
           [0, 2**40], [2**62, 0]]
 NAMES = ["a", "weight", "", "layer.0/b", "\u00e9", "\u6f22", "\U0001d11e", "with space", 'quote"', "back\\slash", "tab\t", "nul\0", "__metadata",
          "n" * 300]
-# What may stand where a value of JSON stands, right and wrong.
+# Texts that may stand where a JSON value is expected, valid and invalid ones.
 LITERALS = ["0", "-0", "1", "-1", "1.0", "1e0", "01", "+1", "1.", ".5", "1e999", "-1e999", "1e-999", "9223372036854775807",
             "9223372036854775808", "18446744073709551615", "18446744073709551616", "-9223372036854775809", "4611686018427387904",
             "1" + "0" * 400, "1" + "0" * 5000, "NaN", "Infinity", "-Infinity", "nan", "null", "true", "false", "True", '""', '"1"', '"F32"',
@@ -134,7 +134,7 @@ def broken_entries(r, entries):
     at = r.randrange(len(entries))
     name, entry = entries[at]
     if kind == 0:
-        entries.insert(r.randrange(len(entries) + 1), [name, entry])  # the name twice
+        entries.insert(r.randrange(len(entries) + 1), [name, entry])  # a name that occurs twice
     elif kind == 1:
         r.shuffle(entries)
     elif kind == 2:
@@ -149,7 +149,7 @@ def broken_entries(r, entries):
         field = r.randrange(len(entry))
         key, value = entry[field]
         if kind == 5:
-            entry.insert(r.randrange(len(entry) + 1), [key, value])  # the key twice
+            entry.insert(r.randrange(len(entry) + 1), [key, value])  # a key that occurs twice
         elif kind == 6:
             del entry[field]
         elif kind == 7:

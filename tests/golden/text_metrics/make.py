@@ -101,7 +101,7 @@ def main():
 
     random_numbers = random.Random(2)
     training = training_lines(random_numbers, 60)
-    training += random_numbers.sample(training, 8)  # duplicates: the first must be found
+    training += random_numbers.sample(training, 8)  # for duplicates, the first must be found
     training += [" ".join(reversed(line.split())) for line in random_numbers.sample(training, 4)]
     queries = training_lines(random_numbers, 30) + training[60:] + ["", "nothing known here", "Fonts unknown"]
     golden["nearest"] = {"training": training, "queries": queries, "found": nearest(training, queries)}

@@ -170,7 +170,7 @@ def explain(line, cased, library):
     while (yield line):
         part = yield from smallest(line)
         found.add((reason(part, cased, library), part))
-        # What is found goes, so that what else there is comes to light.
+        # Removes the characters that cause this difference, so that other differences in the line come to light.
         culprits = {x for x in part if reason(x, cased, library)} or set(part)
         line = "".join(x for x in line if x not in culprits)
     return found

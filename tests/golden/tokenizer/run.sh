@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs golden cases of the tokenizer through the tests that `make test` built:
-#     tests/golden/tokenizer/run.sh                        those of this folder
-#     tests/golden/tokenizer/run.sh FOLDER VOCABULARIES    every NAME.jsonl of a folder; a settings.json
-#                                    there, or else here, gives each file's vocabulary and options
-#     tests/golden/tokenizer/run.sh --long                 no cases: the seconds that ./tokenize takes for one
-#                                    line of 1, 2, 4 and 8 MB, which should double each time
-# Last comes a line that counts the cases; status 1 where one differs. BUILD: default build/release.
+#     tests/golden/tokenizer/run.sh                        the cases of this folder
+#     tests/golden/tokenizer/run.sh FOLDER VOCABULARIES    every NAME.jsonl of a folder; a settings.json there, or
+#                                     else here, gives the vocabulary and the options of each file
+#     tests/golden/tokenizer/run.sh --long                 no cases: prints the seconds that ./tokenize takes for one
+#                                     line of 1, 2, 4 and 8 MB, which should double each time
+# The last line counts the cases. The status is 1 if a case differs. BUILD is the build folder (build/release).
 set -euo pipefail
 cases=$(realpath "${1:-$(dirname "$0")}" 2>/dev/null || true) vocabularies=$(realpath "${2:-$(dirname "$0")}")
 cd "$(dirname "$0")/../../.."
 build=${BUILD:-build/release} vocabulary=tests/golden/tokenizer/vocab.txt
 
-# long NAME UNIT [OPTION ...]: a line of nothing but the unit
+# long NAME UNIT [OPTION ...]: measures lines that consist of the repeated UNIT
 long() {
     local megabytes seconds
     printf '%-34s' "$1"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The texts of the golden cases that make.py writes: (kind, text[, repeat])."""
 
-# Words of the vocabulary, and what must not trip its reader: a line that occurs twice, of which the later one
-# counts, and one that ends with CR.
+# Words of the vocabulary. Two entries test its reader: one word occurs twice, and the later line counts; one word ends
+# with CR.
 WORDS = """the un ##want ##ed run ##ning hello Hello world a ab abc ##b ##bc de sh ##arp strasse Stra ##sse
 cat ##s cl ##cl mask ##mask sep unk pi 14 10 30 20 ##26 mail e http www example com c Viet viet ##nam ##aa
 ##aaaa ##aaaaaaaa ##aaaaaaaaaaaaaaaa fi ##fi office of ##fice ##\u00e9 R\u00e9 ##sum resume ##ume istanbul
@@ -10,13 +10,13 @@ cat ##s cl ##cl mask ##mask sep unk pi 14 10 30 20 ##26 mail e http www example 
 ##\u0432\u0435\u0442 \u4e2d\u6587 ##\u6587 \u0939\u093f ##\u0928\u094d\u0926\u0940 \u0e2a\u0e27 [unused1] ##
 ### ##[ don ##' cannot the""".split() + ["end\r"]
 
-# As bert-base-chinese: no curly quotes, dashes or ellipsis.
+# Like bert-base-chinese, the vocabulary has no curly quotes, dashes or ellipsis.
 NOT_IN_VOCABULARY = set("\u2018\u2019\u201c\u201d\u2013\u2014\u2026")
 
 FORMAT_CONTROLS = "a\u200bb\u200cc\u200dd\u200ee\u200f"
 GREEK = "\u03a3\u0391\u03a3 \u0391\u03a3. \u03a3 \u0391\u03a3\u0301 \u0391.\u03a3 \u03b1\u03c3\u00ad\u0391"
 
-# What every tokenizer must be asked.
+# Texts with which every tokenizer must be tested.
 EDGES = [
     ("empty", ""),
     ("only spaces", " "),
@@ -112,7 +112,7 @@ RULES_DIFFER = [
     ("difference: cased letters newer than Python's", "a\ua7cbb \U00010d50"),
 ]
 
-# Where other tokenizers part ways, but these two do not.
+# Texts on which other tokenizers differ, but these two agree.
 ALL_RULES_AGREE = [
     ("agreed: a part that matches nothing", "hello ab\u0ea5cat \u0ea5 world"),
     ("agreed: unassigned stays", "a\u0378b \U0001faff\U0001fb00"),
