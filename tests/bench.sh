@@ -6,7 +6,7 @@
 bench=build/release/bench
 attention=(attention --lengths 16 --tokens 32 --heads 2 --precision f32 --repeats 1)
 
-# ---- ours alone ------------------------------------------------------------------------------------------------------
+# ---- this engine alone -----------------------------------------------------------------------------------------------
 "$bench" "${attention[@]}" --save "$folder/saved" >"$folder/said"
 is 'ours alone' 0 $?
 is 'what is not measured' 'only this engine was measured; tools/bench/compare.py attention compares' "$(tail -n 1 "$folder/said" | cut -d ' ' -f 1-8)"
@@ -38,7 +38,7 @@ if command -v gnuplot >/dev/null; then
     is 'a picture' 1 "$(grep -c '</svg>' "$folder/picture.svg")"
 fi
 
-# ---- beside others ---------------------------------------------------------------------------------------------------
+# ---- beside other software -------------------------------------------------------------------------------------------
 if command -v python3 >/dev/null; then
     python3 tests/tools/compare_test.py >"$folder/said" 2>&1
     is 'tests/tools/compare_test.py' '0 OK' "$? $(tail -n 1 "$folder/said")"

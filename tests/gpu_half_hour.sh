@@ -11,9 +11,9 @@ unset MASQUERADE_FAKE_FAULT GPU_SECONDS GPU_LIMIT GPU_JOBS
 out=$folder/out
 half_hour() { tools/make/gpu_half_hour.sh "$1" "${2:-$out}" "${3:-build/release}" "${@:4}"; }
 
-# ---- in place of what is not here ------------------------------------------------------------------------------------
+# ---- stand-ins for what is missing -----------------------------------------------------------------------------------
 mkdir "$folder/bin"
-stub() {  # stub NAME: a program that does what standard input says; it may note what it was asked in the file asked
+stub() {  # stub NAME: makes a program from the text on standard input, which may note its arguments in $asked
     { printf '#!/usr/bin/env bash\nasked=%q/asked-%s\n' "$folder" "$1"; cat; } >"$folder/bin/$1"
     chmod +x "$folder/bin/$1"
 }
@@ -129,7 +129,7 @@ for file in launches.csv kernels.txt; do is "$file" 1 "$(grep -c '^kernels of' "
 is 'a stage leaves 8 files at most' '' "$(for stage in 1 2 3 4 5; do
     [ "$(find "$out" -name "stage-${stage}[.-]*" | wc -l)" -le 8 ] || echo $stage; done)"
 
-# ---- what is cut off -------------------------------------------------------------------------------------------------
+# ---- stages that are cut off -----------------------------------------------------------------------------------------
 GPU_SECONDS=24 MASQUERADE_FAKE_FAULT=linear_forward:hang GPU_JOBS=1 half_hour 1 "$folder/short" >"$folder/said" 2>&1
 is 'no time' 1 $?
 is 'what did not fit is named' 1 \

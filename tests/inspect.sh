@@ -152,7 +152,7 @@ is 'a page on a run: nothing from elsewhere' 0 "$(grep -o 'src=\|href=' "$folder
 inspect report "$folder/lm" --out "$folder/r.html" 2> "$folder/log"
 is 'a page on a run without latents: settings, curves and attention' 3 "$(grep -o '<section>' "$folder/r.html" | wc -l)"
 refuses 'a page on no run' 1 'none' inspect report "$folder/none"
-# ---- who reads whom ----
+# ---- attention maps: which row reads which ----
 # maps FILE: prints a line for each attention: its path, how many rows and fields its mean map has, and how many rows do
 # not sum to 1 within rounding
 maps() {

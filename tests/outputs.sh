@@ -131,7 +131,7 @@ cmp -s vocab both
 is 'standard output and --vocab: it is as it was' 0 $?
 rm both error
 
-# ---- what is no input may be written, as often as one likes, also into a run folder ----
+# ---- a file that is no input may be written again and again, also in a run folder ----
 for _ in 1 2; do
     inspect attention run --out run/attention.html > log 2>&1
     is 'a page in the run folder' 0 $?

@@ -121,7 +121,7 @@ is 'killed before a checkpoint: a whole run' 'log.jsonl run.json' "$(ls early/*.
 refuses 'a run is in the way' 1 'early holds something already; continue with --resume early' train unilm $pairs --steps 1 --out early
 refuses 'a name of a checkpoint' 1 'is the name of a checkpoint in a run folder' train unilm $pairs --steps 1 --out step-000010
 
-# ---- a copy by something that follows links ----
+# ---- a copy of a run, made by a program that follows links ----
 cp -rL early copy
 train --resume copy --steps 4 > /dev/null
 is 'a copy without links goes on' 0 $?

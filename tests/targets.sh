@@ -315,7 +315,7 @@ train --resume paraphrase --steps 6 > /dev/null
 is 'latents of pairs are taken up again' 0 $?
 train univae $latent latent=vq codes=16 groups=2 --data sentences.txt --steps 5 --out coded > /dev/null
 train --fit-prior coded > /dev/null 2>&1
-mkdir coded/latest/codes && : > coded/latest/codes/run.json # from when a language model of codes was kept there
+mkdir coded/latest/codes && : > coded/latest/codes/run.json # older versions kept a language model of codes there
 is 'samples of codes, by the prior' 9 "$(generate coded --count 9 | wc -l)"
 refuses 'a prior that is gone' 2 '--prior: codes not in {fitted,uniform}' generate coded --prior codes
 refuses 'labels that are none' 1 'sentences.txt has no labels; text<TAB>label is expected on every line' evaluate latents --labelled sentences.txt --limit 5 --samples 5

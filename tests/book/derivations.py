@@ -73,7 +73,7 @@ def tanh_of(x):
     y = tanh(x)
     return y, lambda dy: dict(dx=dy * (1 - y) * (1 + y))
 
-# φ and Φ, the density of the normal distribution and its distribution function, this one to first order of x - real(x)
+# φ and Φ: density and distribution function of the normal distribution. Φ is correct to first order in x - real(x).
 φ = one_by_one(lambda x: exp(-x * x / 2) / math.sqrt(2 * math.pi))
 Φ = one_by_one(lambda x: (1 + math.erf(real(x) / math.sqrt(2))) / 2 + φ(real(x)) * (x - real(x)))
 
@@ -317,7 +317,7 @@ def feature_map(t, x, s, kind):
 for kind in "positive hyperbolic trigonometric rfa relu softplus elu".split():
     op("feature_map, " + kind, t=Draw(5), x=Draw(3), s=0.8, kind=kind)(feature_map)
 
-# Query i has seen the first seen_i keys. Pairs of a query and a key are weighed here: there is no state.
+# Query i has seen the first seen_i keys. Each pair of a query and a key is weighed here, without a state.
 def state_attention(x, s, k, v, seen, pack, read, a=None, floor=0):
     """attend db_r = p_r (u_r - sum_t p_t u_t), dx = sum_r db_r K_r / sqrt(D)
     kernel dx_r = p_r (u_r - y . G) (log features; of a sum: (n_r / sum) (u_r - y . G))
@@ -398,7 +398,7 @@ def sinkhorn(q, k, v, block, K, temperature):
     for _ in range(K):
         S = shares(S / sum(S))
     rows_t = [[rows[t] for rows in blocks if t < len(rows)] for t in range(block)]
-    w = [shares(Row(row[:len(rows)] for row in S)) for rows in rows_t]    # of the blocks that have a row t
+    w = [shares(Row(row[:len(rows)] for row in S)) for rows in rows_t]    # weights of the blocks that have a row t
     picked = lambda of: Row(Row(of[n] for n in rows) for rows in rows_t)
     sorted_rows = lambda of: Row(w_t @ of_t for w_t, of_t in zip(w, picked(of)))
 
@@ -661,7 +661,7 @@ def chosen_logits(h, w, b, bias, groups, choices):
     return Row(a[m].T[c] for m, c in choices), lse, backward
 
 ASKED = dict(z=Draw(6, 2), lse=Draw(4, 2), share=[0.5, 0.5, 0.3, 0.2, 0.4, 0.7],
-             slots=[[0, 1], [], [2, 3]], choices=[[0, 1], [2, 3, 4], [], [5]])    # of each document, of each slot
+             slots=[[0, 1], [], [2, 3]], choices=[[0, 1], [2, 3, 4], [], [5]])    # slots by document, choices by slot
 
 @op("slot_loss", mix=Draw(4, 2), place=Draw(4), joint=False, **ASKED)
 @op("slot_loss, joint", mix=Draw(3, 2), joint=True, **ASKED)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The instructions of PTX (PTX ISA 9.0, chapter 9). Each is a template with the name of the instruction, in which _
-// stands for a dot; T is the type of the instruction. The code written by tests/ptx/translate.py calls these templates.
+// The instructions of PTX (PTX ISA 9.0, chapter 9). Each instruction is a template of the same name, in which _ stands
+// for a dot. T is the type of the instruction. The code that tests/ptx/translate.py writes calls these templates.
 // Divisions and square roots are exactly rounded (IEEE 754), because nvcc approximates them only with -use_fast_math.
 #pragma once
 #include <algorithm>
@@ -165,7 +165,7 @@ PTX T max(T x, T y) {
 }
 PTX T sqrt(T x) { return std::sqrt(x); }
 PTX T rcp(T x) { return T(1) / x; }
-// Accurate to 2 units in the last place on a GPU, where numbers below the smallest normal one become 0.
+// On a GPU, accurate to 2 units in the last place. Results below the smallest normal number become 0, as on a GPU.
 PTX T ex2_approx_ftz(T x) {
     const T y = std::exp2(x);
     return y < std::numeric_limits<T>::min() ? T(0) : y;

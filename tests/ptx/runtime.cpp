@@ -97,7 +97,7 @@ void submit_launch(Work work) {
 
 extern "C" {
 
-// ---- what nvcc writes into a host object ----------------------------------------------------------------------------
+// ---- functions that host code of nvcc calls -------------------------------------------------------------------------
 void** __cudaRegisterFatBinary(void*) {
     static void* all;
     return &all;
@@ -288,7 +288,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 StreamCounts* stream_counts() { return &counts; }
 
-// ---- what is there, what went wrong ---------------------------------------------------------------------------------
+// ---- errors and devices ---------------------------------------------------------------------------------------------
 cudaError_t cudaGetLastError() {
     const cudaError_t found = last;
     last = fault.empty() ? cudaSuccess : cudaErrorIllegalAddress;

@@ -191,9 +191,9 @@ struct TwoRows {
         }
     }
 
-    // Finds which keys of a key tile, which has `keys` keys, the two rows see. With t = lane % 4, sets bit 32b + 2h + e
-    // of seen[r] if row r sees key 32b + 8t + 2h + e, for b < 2, h < 4 and e < 2 (slot_of()). Returns a word whose bit
-    // b is set if any row of the warp sees one of the 32 keys of group b.
+    // Finds which keys the two rows see in a key tile with `keys` keys. With t = lane % 4, sets bit 32b + 2h + e of
+    // seen[r] if row r sees key 32b + 8t + 2h + e, for b < 2, h < 4 and e < 2 (slot_of()). Returns a word whose bit b
+    // is set if any row of the warp sees one of the 32 keys of group b.
     __device__ unsigned find_seen(const AttentionInput<S>& input, int mask, int keys, std::uint64_t (&seen)[2]) const {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
@@ -208,7 +208,8 @@ struct TwoRows {
         return groups;
     }
     // Returns the random draw of row r for the 8 keys 32b + 8t to 32b + 8t + 7 of a tile, where t = lane % 4. `channel`
-    // is the channel of the tile's first key. If it is not a multiple of 8, the bits of the 8 keys come from two draws.
+    // is the channel of the tile's first key. If `channel` is not a multiple of 8, the bits of the 8 keys come from two
+    // draws.
     __device__ Four draw(const AttentionInput<S>& input, int r, int head, int channel, int b) const {
         const std::uint32_t block = AttentionDropout::block_of(head, channel) + std::uint32_t(4 * b) + threadIdx.x % 4;
         // The offset of the channel in its draw. It is always 0 if no key segments overlap.
