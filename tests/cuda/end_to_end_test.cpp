@@ -42,8 +42,8 @@ GPU_CASE("training captured == op by op, and near the CPU") {
     for_each_family(check_steps);
 }
 
-// The host requests a step, or two, before the device has finished the step before. The stand-in of tests/ptx does all
-// work as late as CUDA allows. If the host overwrites memory too early, the device therefore reads changed numbers.
+// The host requests one or two steps before the device has run them. The stand-in of tests/ptx does all work as late as
+// CUDA allows. If the host overwrites memory too early, the device therefore reads changed numbers.
 GPU_CASE("a step is sent in one copy, and the next one does not wait for it") {
     Gpu used;
     const ptx::StreamCounts* const counts = stand_in_counts();

@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
                                   D - c * W < W ? D - c * W : W, input.aligned);
     };
     // Begins to load chunk c of the keys of visit v, that is, of one key tile in which the queries see a key. With
-    // chunk 0, also begins to load the values, of which this block needs only its own chunk of columns.
+    // chunk 0, also begins to load the values, but only the chunk of columns that this block computes.
     const auto load_keys = [&](const Visit& visit, int v, int c) {
         const S* kv =
             one_of(input.kv, visit.source()) + std::int64_t(visit.row) * stride + head / input.heads.readers() * D;

@@ -61,9 +61,9 @@ DeviceFactor widened(DeviceFactor f, std::int64_t rows, std::int64_t columns) {
     return {wide, DType::f32, f.transposed};
 }
 
-// Computes a product with the engine's own kernel if ProductRule::deterministic is set or cuBLASLt cannot compute it;
-// otherwise with cuBLASLt. multiply() does nothing and returns false if cuBLASLt cannot be opened or has no kernel for
-// this shape.
+// If ProductRule::deterministic is set, or if cuBLASLt cannot compute the product, the engine's own kernel computes it;
+// otherwise cuBLASLt does. If cuBLASLt cannot be opened or has no kernel for this shape, multiply() does nothing and
+// returns false.
 void run_product(const Multiplication& p) {
     if (product_rule().deterministic || !multiply(p)) tiled_multiply(p);
 }

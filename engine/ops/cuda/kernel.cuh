@@ -40,7 +40,7 @@ void check(cudaError_t status, const What&... what) {
     throw Error("CUDA: ", what..., " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
 }
 
-// operator<< writes name_of_kernel<kernel>(), so that the name is built only if it is written.
+// Stands for the name of a kernel in a message. The name is built only if operator<< writes it.
 template <auto kernel>
 struct KernelName {
     friend std::ostream& operator<<(std::ostream& to, KernelName) { return to << name_of_kernel<kernel>(); }

@@ -21,8 +21,8 @@ struct GroupLanes : WarpLanes {};
 template <int count>
 struct GroupLane {};
 
-// The index of number first + k of a row, in a group that begins at `first`. k is a constant, so that the compiler sees
-// which numbers come from one packet.
+// The index first + k of a number in a row. The number belongs to the group that begins at `first`. k is a compile-time
+// constant, so that the compiler sees which numbers come from one packet.
 template <int k>
 struct InGroup {
     static constexpr int place = k;
