@@ -101,7 +101,7 @@ class Latent {
     // Replaces z, which holds Z standard normal numbers, by a sample of the prior. If the prior depends on the samples
     // of the layers below, these samples must lie just before z in memory.
     virtual void draw(double* z) const { project(z); }
-    // Interpolates: z = a if t = 0, and z = b if t = 1. By default, z is a + t (b - a), projected onto the latent
+    // Interpolates: z = a if t = 0, and z = b if t = 1. The default sets z to a + t (b - a), projected onto the latent
     // space.
     virtual void between(const double* a, const double* b, double t, double* z) const;
     // The KL in nats, if it is the same for all documents and no parameter can change it; else 0.

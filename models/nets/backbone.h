@@ -113,7 +113,7 @@ class Backbone {
     std::vector<Block> layers;
 
   private:
-    // What distinguishes the stacks of a model. prefix: the start of the stack's parameter paths. embedding: another
+    // Distinguishes the stacks of a model. prefix: the start of the stack's parameter paths. embedding: another
     // stack, whose embedding this stack uses; null: this stack has its own embedding. cross: whether the stack has
     // cross-attention. head: whether the stack has a head.
     struct Place {
