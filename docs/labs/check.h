@@ -15,7 +15,7 @@
 #include <vector>
 
 using Numbers = std::vector<double>;
-constexpr double stood_before = 7.5;  // before a call, the memory of results is filled with this number
+constexpr double garbage = 7.5;  // before a call, the memory of results is filled with this number
 
 // The check also reads some numbers next to an array after a call: `before` numbers in front of the array and `behind`
 // numbers after its end. These numbers must not have changed.
@@ -61,13 +61,13 @@ struct Result {
 inline std::string wrong(const std::string& name, const Result& any, const std::vector<Result>& cases) {
     const Numbers &found = any.found, &right = any.right;
     if (alike(found, right)) return "";
-    if (alike(found, Numbers(found.size(), stood_before))) return name + " is not written\n";
+    if (alike(found, Numbers(found.size(), garbage))) return name + " is not written\n";
     std::string s;
     for (std::size_t i = 0; i < found.size() && s.empty(); i++)
         if (!(std::fabs(found[i] - right[i]) <= 1e-9))
             s = name + "[" + std::to_string(i) + "] is " + number(found[i]) + "; the complex step says " +
                 number(right[i]) + "\n";
-    if (alike(found, right, 1, stood_before)) return s + "what stood in memory before is still in it\n";
+    if (alike(found, right, 1, garbage)) return s + "what stood in memory before is still in it\n";
     if (const double f = any.factor(); f != 0 && alike(found, right, f))
         return s + "everywhere " + number(f) + " times what it should be\n";
     bool anywhere = false;

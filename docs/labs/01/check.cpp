@@ -140,6 +140,8 @@ Complex loss_of(const Sizes& size, const Batch& batch, const Rows& p, int consta
                n2 = norm(p[9], p[10], read(3, s1));
     const Rows u = linear(p[11], p[12], n2);
     Rows a = u;
+    // GELU. std::erfc has no complex form, so the imaginary part, in which the complex step carries the derivative, is
+    // multiplied by the derivative of GELU here.
     for (Row& row : a)
         for (Complex& each : row) {
             const double r = each.real(), cdf = std::erfc(-r / std::sqrt(2.0)) / 2;
@@ -193,17 +195,17 @@ Numbers truth(Case& c, const Names& names, int constant = nothing) {
     return g;
 }
 
-// Fills the memory of all gradients with the number `before`, and the memory of all values with `stood_before`. Then
+// Fills the memory of all gradients with the number `before`, and the memory of all values with `garbage`. Then
 // runs the student's forward and, if `both` is true, the student's backward. Returns the loss.
 double run(Case& c, double before, bool both) {
-    for (Matrix* each : values_of(c.m)) std::fill_n(each->numbers.get(), each->shape.count(), stood_before);
+    for (Matrix* each : values_of(c.m)) std::fill_n(each->numbers.get(), each->shape.count(), garbage);
     for (const auto& list : {values_of(c.m), c.m.parameters()})
         for (Matrix* each : list) std::fill_n(each->gradient.get(), each->shape.count(), before);
     const double loss = forward(c.m, c.batch);
     if (both) backward(c.m, c.batch);
     return loss;
 }
-Numbers students(Case& c, const Names& names, double before = stood_before) {
+Numbers students(Case& c, const Names& names, double before = garbage) {
     run(c, before, true);
     Numbers g;
     for (const Matrix* p : c.m.parameters())
@@ -218,7 +220,7 @@ std::string of_loss() {
     std::vector<Result> cases;
     const auto add = [](Result& to, Case& c) {
         to.where = c.name;
-        to.found.push_back(run(c, stood_before, false));
+        to.found.push_back(run(c, garbage, false));
         to.right.push_back(loss_of(c.m.size, c.batch, numbers_of(c), nothing).real());
     };
     for (unsigned seed : {17u, 18u, 19u}) {
@@ -235,7 +237,7 @@ std::string of_loss() {
     Case any("", some);
     Made made;
     loss_of(any.m.size, any.batch, numbers_of(any), nothing, &made);
-    run(any, stood_before, false);
+    run(any, garbage, false);
     std::string right = "values that are right:";
     for (const auto& [value, rows] : made) {
         const Matrix& m = any.m.*value;
@@ -317,7 +319,7 @@ std::string learns() {
     if (!s.empty()) return s;
     for (const Names* names : {&head, &feed_forward, &attention, &token})
         if (!of_gradients(*names).empty()) return "tried when all gradients are right";
-    const double first = run(c, stood_before, true);
+    const double first = run(c, garbage, true);
     for (int step = 0; step < 60; step++) backward(c.m, c.batch), update(c.m, 0.2), forward(c.m, c.batch);
     const double share = c.m.loss.numbers[0] / first;
     return share < 1.0 / 3 ? "" : "after 60 updates the loss is " + number(share) + " times the first one";

@@ -52,8 +52,7 @@ Gradients truth(const Case& c) {
     return g;
 }
 Gradients students(const Case& c) {
-    Gradients g{
-        {Numbers(c.x.size(), stood_before), Numbers(c.w.size(), stood_before), Numbers(c.w.size(), stood_before)}};
+    Gradients g{{Numbers(c.x.size(), garbage), Numbers(c.w.size(), garbage), Numbers(c.w.size(), garbage)}};
     layernorm_backward(c.N, c.C, c.dy.data(), c.x.data(), c.w.data(), c.eps, g.of[0].data(), g.of[1].data(),
                        g.of[2].data());
     return g;

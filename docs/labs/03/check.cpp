@@ -55,7 +55,7 @@ Numbers truth(const Case& c, int which) {
 }
 Numbers students(const Case& c, int which) {
     Numbers g[3];
-    for (Numbers& each : g) each.assign(c.in[0].size(), stood_before);
+    for (Numbers& each : g) each.assign(c.in[0].size(), garbage);
     attention_backward(c.N, c.D, c.in[0].data(), c.in[1].data(), c.in[2].data(), c.in[3].data(), g[0].data(),
                        g[1].data(), g[2].data());
     return g[which];
@@ -139,12 +139,12 @@ std::string memory() {
     for (int k : {0, 1}) {
         const Case c = some("", k ? 2000 : 1000, 4);
         Numbers g[3];
-        for (Numbers& each : g) each.assign(c.in[0].size(), stood_before);
+        for (Numbers& each : g) each.assign(c.in[0].size(), garbage);
         bytes[k] = memory_of([&] {
             attention_backward(c.N, c.D, c.in[0].data(), c.in[1].data(), c.in[2].data(), c.in[3].data(), g[0].data(),
                                g[1].data(), g[2].data());
         });
-        if (alike(g[0], Numbers(g[0].size(), stood_before))) return "nothing is computed yet";
+        if (alike(g[0], Numbers(g[0].size(), garbage))) return "nothing is computed yet";
     }
     if (double(bytes[1]) < 3 * double(bytes[0]) || bytes[1] < 1000000) return "";
     return "twice as many rows take " + number(double(bytes[1]) / double(bytes[0])) +

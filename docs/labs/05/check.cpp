@@ -85,15 +85,15 @@ struct Run {
         for (double each : c.x) x.push_back(S(each));
         for (double each : c.dy) dy.push_back(S(each));
         const std::size_t X = x.size(), Y = dy.size();
-        y.assign(Y + 64, S(stood_before)), dx.assign(X + 64, S(before));
-        for (auto* each : {&x, &dy}) each->resize(each->size() + 64, S(stood_before));
+        y.assign(Y + 64, S(garbage)), dx.assign(X + 64, S(before));
+        for (auto* each : {&x, &dy}) each->resize(each->size() + 64, S(garbage));
         const std::vector<S> x_was = x, dy_was = dy;
         beside = {0, 64};
         cpu::swiglu_forward(view(x, c.N, 2 * c.F, "x"), view(y, c.N, c.F, "y"));
         cpu::swiglu_backward(view(dy, c.N, c.F, "dy"), view(x, c.N, 2 * c.F, "x"),
                              Grad{view(dx, c.N, 2 * c.F, "dx"), add});
         beside = {};
-        for (std::size_t i = 0; i < 64; i++) inside = inside && y[Y + i] == S(stood_before) && dx[X + i] == S(before);
+        for (std::size_t i = 0; i < 64; i++) inside = inside && y[Y + i] == S(garbage) && dx[X + i] == S(before);
         for (std::size_t i = 0; i < x.size(); i++) inside = inside && x[i] == x_was[i];
         for (std::size_t i = 0; i < dy.size(); i++) inside = inside && dy[i] == dy_was[i];
         x.resize(X), dx.resize(X), dy.resize(Y), y.resize(Y);
@@ -106,7 +106,7 @@ struct Run {
         return all;
     }
     bool written() const {
-        return std::any_of(y.begin(), y.end(), [](S each) { return each != S(stood_before); });
+        return std::any_of(y.begin(), y.end(), [](S each) { return each != S(garbage); });
     }
 };
 
@@ -114,7 +114,7 @@ const char* const name[] = {"da", "db", "y"};
 
 std::string seen(int which) {
     const auto result = [&](const Case& c) {
-        return Result{c.name, Run<double>(c, false, stood_before).numbers(c, which), truth(c, which)};
+        return Result{c.name, Run<double>(c, false, garbage).numbers(c, which), truth(c, which)};
     };
     std::vector<Result> cases;
     for (const Case& c : special()) cases.push_back(result(c));
@@ -148,8 +148,8 @@ bool dies(const std::function<void()>& f) {
 
 std::string contract() {
     const Case c = some("");
-    Run<double> stored(c, false, stood_before), again(c, false, -3), added(c, true, 2.5);
-    if (!stored.written() || stored.dx == Numbers(c.x.size(), stood_before)) return "nothing is written";
+    Run<double> stored(c, false, garbage), again(c, false, -3), added(c, true, 2.5);
+    if (!stored.written() || stored.dx == Numbers(c.x.size(), garbage)) return "nothing is written";
     std::string s;
     if (!stored.inside || !added.inside) s += "numbers are written that are neither y nor dx\n";
     for (int k : {0, 1}) {
@@ -210,7 +210,7 @@ std::string of_type(const char* type, double share_of_result) {
     Case c = some("", 40, 24);
     for (double& x : c.x) x = double(float(S(x)));
     for (double& x : c.dy) x = double(float(S(x)));
-    const Run<S> run(c, false, stood_before);
+    const Run<S> run(c, false, garbage);
     std::string s;
     for (int k : {2, 0, 1}) {
         const Numbers found = run.numbers(c, k), right = truth(c, k);
@@ -229,7 +229,7 @@ std::string types() {
     if (const std::string first = waits(); !first.empty()) return first;
     const Case c = some("");
     std::string s;
-    Run<Complex> run(c, false, stood_before);
+    Run<Complex> run(c, false, garbage);
     for (std::size_t half : {0u, 1u}) {
         std::vector<Complex> x = run.x;
         for (std::size_t i = 0; i < x.size(); i++) x[i] += Complex(0, i / std::size_t(c.F) % 2 == half ? 1e-30 : 0);
@@ -248,7 +248,7 @@ std::string large() {
     std::string s;
     for (double a : {-big, -50.0, 50.0, big}) {
         const Case c = constant("", false, a);
-        const Run<double> run(c, false, stood_before);
+        const Run<double> run(c, false, garbage);
         for (int k : {2, 0, 1}) {
             const std::string where = std::string(name[k]) + " where a is " + number(a) + "\n";
             const Numbers found = run.numbers(c, k);
@@ -268,7 +268,7 @@ bool same_bits(const std::vector<S>& a, const std::vector<S>& b) {
 
 std::string lanes() {
     const Case c = some("", 7, 19);
-    Run<double> whole(c, false, stood_before), sum(c, true, 2.5);
+    Run<double> whole(c, false, garbage), sum(c, true, 2.5);
     if (!whole.written()) return "nothing is written";
     std::string s;
     std::mt19937 random(3);
@@ -288,7 +288,7 @@ std::string lanes() {
         std::vector<int> order;
         for (int lane = 0; lane < count; lane++) order.push_back(lane);
         std::shuffle(order.begin(), order.end(), random);
-        Numbers rows(whole.y.size(), stood_before), stored(whole.dx.size(), stood_before), added(whole.dx.size(), 2.5);
+        Numbers rows(whole.y.size(), garbage), stored(whole.dx.size(), garbage), added(whole.dx.size(), 2.5);
         const std::string by = count == 1 ? " by one lane" : " by several lanes";
         for (int n = 0; n < c.N; n++)
             for (int lane : order) {

@@ -108,7 +108,7 @@ constexpr Complex i_step{0, tiny};
 // KL.
 Result gaussian(const Draw& c, int what) {
     const int Z = int(c.mu.size()), by = what % 3;
-    Numbers y(c.mu.size(), stood_before), dmu = y, dl = y;
+    Numbers y(c.mu.size(), garbage), dmu = y, dl = y;
     if (what == 0)
         gaussian_sample(Z, c.mu.data(), c.l.data(), c.e.data(), y.data());
     else if (what < 3)
@@ -391,7 +391,7 @@ std::string of_free_bits(bool gradient) {
     const auto result = [&](const Batch& c) {
         Result prices{c.name, {}, {}}, gradients = prices;
         for (double size : {1.0, 0.7, 1.6}) {
-            Numbers kl = c.kl, dkl(kl.size(), stood_before);
+            Numbers kl = c.kl, dkl(kl.size(), garbage);
             for (double& each : kl) each *= size;
             std::vector<Complex> moved(kl.begin(), kl.end());
             prices.found.push_back(free_bits(c.B, 4, c.weight, c.least, kl.data(), dkl.data()));
@@ -435,11 +435,11 @@ std::string of_vmf_sample() {
         const std::string name = "kappa is " + number(kappa);
         Result share{name, {}, {}}, direction{name, {}, {}};
         for (int n = 0; n < 5; n++) {
-            Numbers mu = numbers(3, 1), e = numbers(3, 1), z(3, stood_before), nu(3);
+            Numbers mu = numbers(3, 1), e = numbers(3, 1), z(3, garbage), nu(3);
             const double u = uniform(0.01, 0.99), size = std::sqrt(dot(mu.data(), mu.data()));
             for (double& each : mu) each /= size;
             vmf_sample(kappa, mu.data(), u, e.data(), z.data());
-            if (z == Numbers(3, stood_before)) return "z is not written\n";
+            if (z == Numbers(3, garbage)) return "z is not written\n";
             const double w = dot(mu.data(), z.data());
             share.found.push_back(std::fabs(w) <= 1 ? over_w(kappa, w, [](double) { return 1; }) : w),
                 share.right.push_back(u);

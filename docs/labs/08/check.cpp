@@ -55,7 +55,7 @@ Numbers truth(const Case& c, int which) {
 }
 Numbers students(const Case& c, int which) {
     Numbers g[4];
-    for (int k : {0, 1, 2, 3}) g[k].assign(c.in[k].size(), stood_before);
+    for (int k : {0, 1, 2, 3}) g[k].assign(c.in[k].size(), garbage);
     if (which == 3)
         linear_attention(c.N, M, D, c.in[0].data(), c.in[1].data(), c.in[2].data(), g[3].data());
     else
@@ -105,7 +105,7 @@ std::string of_features() {
     std::mt19937 random(9);
     std::normal_distribution<double> normal;
     const auto result = [&](const std::string& name, double size_of_x, double size_of_w) {
-        Numbers w(12 * D), x(D), phi(12, stood_before), right;
+        Numbers w(12 * D), x(D), phi(12, garbage), right;
         for (double& each : w) each = size_of_w * normal(random);
         for (double& each : x) each = size_of_x * normal(random);
         features(12, D, w.data(), x.data(), phi.data());
@@ -119,7 +119,7 @@ std::string of_features() {
     };
     const std::string s = wrong("phi", result("", 1, 1), {result("x is 0", 0, 1), result("w is 0", 1, 0)});
     if (s.empty()) return s;
-    Numbers w(1, 0), x(1, 1), phi(1, stood_before);
+    Numbers w(1, 0), x(1, 1), phi(1, garbage);
     features(1, 1, w.data(), x.data(), phi.data());
     return s + "the feature of x = 1 by w = 0 is " + number(phi[0]) + "\n";
 }
@@ -133,7 +133,7 @@ std::string long_rows() {
         const std::size_t of_check = 8 * c.in[0].size() * 4;
         Numbers y, dv;
         const std::size_t all = memory_of([&] { y = students(c, 3), dv = students(c, 2); });
-        if (alike(y, Numbers(y.size(), stood_before)) || alike(dv, Numbers(dv.size(), stood_before)))
+        if (alike(y, Numbers(y.size(), garbage)) || alike(dv, Numbers(dv.size(), garbage)))
             return "nothing is computed yet";
         bytes[k] = all > of_check ? all - of_check : 0;
     }

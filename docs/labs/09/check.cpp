@@ -251,7 +251,7 @@ Numbers truth(What what, Form form, const Case& c) {
 }
 Numbers students(What what, Form form, const Case& c) {
     if (what == the_loss) return {canvas_loss(form, c.asked, c.V, c.z.data(), c.place.data())};
-    Numbers dz(c.z.size(), stood_before), dplace(c.place.size(), stood_before);
+    Numbers dz(c.z.size(), garbage), dplace(c.place.size(), garbage);
     canvas_backward(form, c.asked, c.V, c.z.data(), c.place.data(), dz.data(), dplace.data());
     return what == the_dz ? dz : dplace;
 }
@@ -292,7 +292,7 @@ std::string seen(What what) {
         const bool row = form == Form::factorised && what == the_dz;
         double sum = 0;
         for (std::size_t i = 0; i < (row ? 6 : g.size()); i++) sum += g[i];
-        if (what != the_loss && g[0] != stood_before && std::fabs(sum) > 1e-9)
+        if (what != the_loss && g[0] != garbage && std::fabs(sum) > 1e-9)
             s += forms[int(form)] + (row ? "dz of a slot" : names[what]) + " sums to " + number(sum) +
                  "; the loss stays where a constant is added there\n";
     }
@@ -301,7 +301,7 @@ std::string seen(What what) {
 
 std::string large() {
     const Case c = some(4, 6), wide = some(4, 6, 2000);
-    if (students(the_loss, Form::joint, c)[0] == 0 || students(the_dz, Form::joint, c)[0] == stood_before)
+    if (students(the_loss, Form::joint, c)[0] == 0 || students(the_dz, Form::joint, c)[0] == garbage)
         return "nothing is computed yet";
     std::string s;
     for (What what : {the_loss, the_dz, the_dplace})

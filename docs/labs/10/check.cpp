@@ -76,7 +76,7 @@ Outcome run(Product product, const Case& c) {
         return all;
     };
     const std::vector<float> A = laid(c.A, NAN), B = laid(c.B, NAN);
-    std::vector<float> C = laid(Numbers(std::size_t(c.M * c.N), stood_before), -0.0f);
+    std::vector<float> C = laid(Numbers(std::size_t(c.M * c.N), garbage), -0.0f);
     beside = {margin, margin};
     product(c.M, c.N, c.K, A.data() + margin, B.data() + margin, C.data() + margin);
     beside = {};
@@ -120,13 +120,13 @@ std::string seen(const std::vector<Case>& cases, const Way& way) {
         const Result r{c.name, out.C, truth(c)};
         const std::string& fault = out.fault;
         const bool first = &c == &cases.front(), right = fault.empty() && alike(r.found, r.right);
-        if (first && fault.empty() && alike(r.found, Numbers(r.found.size(), stood_before))) return "C is not written";
+        if (first && fault.empty() && alike(r.found, Numbers(r.found.size(), garbage))) return "C is not written";
         if (right && !first) right_where += "right where " + c.name + "\n";
         if (right || !(first || s.empty())) continue;
         if (!first) s += "wrong where " + c.name + "\n";
         if (!fault.empty())
             s += fault + "\n";
-        else if (alike(r.found, r.right, 1, stood_before))
+        else if (alike(r.found, r.right, 1, garbage))
             s += "what stood in memory before is still in it\n";
         else if (const double f = r.factor(); f != 0 && alike(r.found, r.right, f))
             s += "everywhere " + number(f) + " times what it should be\n";

@@ -11,7 +11,7 @@ struct Launched {
     long loads_of_A, loads_of_B;  // how often the number of A (or B) that was loaded most often was loaded
 };
 inline Launched launch_here(int M, int N, int K, const Numbers& a, const Numbers& b, bool from_the_last) {
-    fibers::Matrix A("A", a), B("B", b), C("C", Numbers(std::size_t(M * N), stood_before));
+    fibers::Matrix A("A", a), B("B", b), C("C", Numbers(std::size_t(M * N), garbage));
     const auto kernel = [&] { product_kernel(M, N, K, A.data(), B.data(), C.data()); };
     const std::string fault = fibers::launch({(N + T - 1) / T, (M + T - 1) / T}, {T, T}, kernel, from_the_last);
     return {C.numbers(), fault, A.most_loads(), B.most_loads()};

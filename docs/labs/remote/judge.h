@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The side of the check: the stubs, and the student's process. Each process of the check starts its own student's
-// process at its first call. Data from the student's process may be hostile, so the stubs check that it has the
-// expected lengths.
+// The side of the check: the stubs, and the start of the student's process. If the check runs as several processes,
+// each of them starts one student's process, at its first call. Data from the student's process may be hostile, so the
+// stubs check that it has the expected lengths.
 #pragma once
 #include "docs/labs/check.h"
 #include "docs/labs/remote/wire.h"
@@ -17,8 +17,8 @@ double seconds_here();        // the processor time of this process
 // by SIGABRT.
 [[noreturn]] void end_as_student();
 
-// An array of n numbers as an argument. The numbers beside the array that the check also reads (`beside`) are sent with
-// it.
+// An array of n numbers as an argument. If `beside` is not zero (docs/labs/check.h), the numbers just before and behind
+// the array are sent with it, because the check reads them, too.
 template <class T>
 struct Many {
     T* first;
@@ -111,6 +111,7 @@ R call(const char* name, const Arguments&... arguments) {
             const auto rest = [&] {
                 (take_back(said, arguments), ...);
                 if (also) also(said);
+                // The processor time of the student's process during this call, minus that of this process.
                 elsewhere += seconds_of_student() - there - (seconds_here() - here);
             };
             if constexpr (std::is_void_v<R>)
@@ -129,5 +130,7 @@ R call(const char* name, const Arguments&... arguments) {
 
 }  // namespace remote
 
+// Defines the stub of a student's function. After the parameters of the function follow its arguments as they are sent:
+// a value, many(array, count), or both(reference).
 #define REMOTE(result, name, parameters, ...) \
     result name parameters { return remote::call<result>(#name, __VA_ARGS__); }
