@@ -56,7 +56,8 @@ void MaskWords::read_part(const std::string& text) {
     for (; i < found.size() && found[i] != "sees"; i++)
         read_window(found[i], i + 1 < found.size() ? found[i + 1] : "", part.window);
     if (i + 1 == found.size()) refuse("nothing follows \"sees\"; expected rows of the other part, as A[0]");
-    for (i++; i < found.size(); i++) part.sees.push_back(read_slice(found[i], as_one_ ? '-' : name == "A" ? 'B' : 'A'));
+    // AB has no other part, so every slice must be refused: no word of words_of() begins with a space.
+    for (i++; i < found.size(); i++) part.sees.push_back(read_slice(found[i], as_one_ ? ' ' : name == "A" ? 'B' : 'A'));
 }
 
 void MaskWords::read_window(const std::string& word, const std::string& next, Window& window) const {
@@ -91,13 +92,14 @@ IndexRange MaskWords::read_slice(const std::string& text, char other) const {
     return rows;
 }
 
-// Slices that overlap or touch are merged, so that no row is seen twice. If a merged slice is the whole part, the
-// existing key segment `own` represents it; any other merged slice becomes a new key segment. The number of key
-// segments must not depend on the lengths of the documents, because sizes of tensors can depend on this number. For
-// each slice that did not become a new key segment, an empty key segment is therefore added, which no row sees. If
-// `whole` is true, documents of all lengths use only `own`, and nothing is added.
-std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const {
-    const KeySegment all = build.graph().keys[own];
+// The slices are those of `part` that the other part sees. Slices that overlap or touch are merged, so that no row is
+// seen twice. If a merged slice is the whole part, the existing key segment `part_key` represents it; any other merged
+// slice becomes a new key segment. The number of key segments must not depend on the lengths of the documents, because
+// sizes of tensors can depend on this number. For each slice that did not become a new key segment, an empty key
+// segment is therefore added, which no row sees. If `whole` is true, documents of all lengths use only `part_key`, and
+// nothing is added.
+std::vector<int> MaskWords::seen(int part, int part_key, SegmentBuilder& build) const {
+    const KeySegment all = build.graph().keys[part_key];
     const int length = all.end - all.begin;
     std::vector<std::pair<int, int>> slices;
     bool whole = false;  // whether at least one slice is the whole part, such as A or A[0:]
@@ -111,10 +113,10 @@ std::vector<int> MaskWords::seen(int part, int own, SegmentBuilder& build) const
     for (std::size_t i = 0; i < slices.size();) {
         auto [from, to] = slices[i++];
         for (; i < slices.size() && slices[i].first <= to; i++) to = std::max(to, slices[i].second);
-        const bool own_rows = from == 0 && to == length;
+        const bool is_part = from == 0 && to == length;
         keys.push_back(
-            own_rows ? own
-                     : build.key(all.source, all.begin + from, all.begin + std::max(from, to), all.place + from, from));
+            is_part ? part_key
+                    : build.key(all.source, all.begin + from, all.begin + std::max(from, to), all.place + from, from));
     }
     while (build.graph().keys.size() < expected) build.key(all.source, all.begin, all.begin, all.place);
     return keys;

@@ -68,9 +68,9 @@ class MaskWords {
     void read_part(const std::string& text);
     IndexRange read_slice(const std::string& text, char other) const;
     void read_window(const std::string& word, const std::string& next, Window& window) const;
-    // Returns the indices of the key segments that cover the slices of `part` that the other part sees. `own` is the
-    // index of the existing key segment with all rows of `part`.
-    std::vector<int> seen(int part, int own, SegmentBuilder& build) const;
+    // Returns the indices of the key segments that cover the slices of `part` that the other part sees. `part_key`
+    // is the index of the existing key segment with all rows of `part`.
+    std::vector<int> seen(int part, int part_key, SegmentBuilder& build) const;
     [[noreturn]] void refuse(const std::string& why) const;
 
     bool as_one_ = false;  // whether the mask has one part, AB, for the whole document

@@ -151,6 +151,8 @@ TEST_CASE("mask in words: a word that says nothing is refused by its name") {
         {"A full; B causal sees", "nothing follows \"sees\""},
         {"A full; B causal sees B", "\"B\" is not of the other part"},
         {"AB full sees A", "\"A\" is not of the other part"},
+        {"AB full sees -", "\"-\" is not of the other part"},
+        {"AB full sees -[0]", "\"-[0]\" is not of the other part"},
         {"A full; B causal sees A[", "is no slice"},
         {"A full; B causal sees A[]", "\"\" is no place"},
         {"A full; B causal sees A[x]", "\"x\" is no place"},
