@@ -138,19 +138,19 @@ void AddedTokens::find(const Set& set, std::string_view text, Emit emit) const {
 
 std::vector<AddedTokens::Part> AddedTokens::split(std::string_view line) const {
     std::vector<Part> parts;
-    // Appends the parts of line[begin, end). The text to search is of.text: this range of the line, its valid UTF-8, or
-    // its normalised form. Byte i of of.text comes from position of.spans[i] of the range. If of.text is the range
-    // itself, of.spans is empty.
-    auto append_parts = [&](const Set& set, const Normalised& of, int begin, int end) {
+    // Appends the parts of line[begin, end). searched.text is the text to search: this range of the line, its valid
+    // UTF-8, or its normalised form. searched.spans[i] gives the bytes, counted from `begin`, from which byte i of the
+    // text comes. If the text is the range itself, searched.spans is empty.
+    auto append_parts = [&](const Set& set, const Normalised& searched, int begin, int end) {
         int next = begin;  // end of the latest part
         auto text_until = [&](int to) {
             if (next < to) parts.push_back({next, to, -1});
             next = std::max(next, to);
         };
-        find(set, of.text, [&](std::size_t from, std::size_t to, int id) {
+        find(set, searched.text, [&](std::size_t from, std::size_t to, int id) {
             Span span{0, 0};
-            if (from < to && of.spans.empty()) span = {int(from), int(to)};
-            if (from < to && !of.spans.empty()) span = {of.spans[from].begin, of.spans[to - 1].end};
+            if (from < to && searched.spans.empty()) span = {int(from), int(to)};
+            if (from < to && !searched.spans.empty()) span = {searched.spans[from].begin, searched.spans[to - 1].end};
             text_until(begin + span.begin);
             parts.push_back({next, std::max(begin + span.end, next), id});
             next = parts.back().end;

@@ -44,8 +44,8 @@ void print_json(const Measures& table) {
     say("{}\n", Lines{out.dump(2)});
 }
 
-// Declares the groups of options. Returns each group with the model families that support it, as bits of
-// Family::Options.
+// Declares the groups of options, and returns them. The number of a group consists of bits of Family::Options; a family
+// supports the group if its Family::options has at least one of these bits.
 std::vector<std::pair<Options, unsigned>> declare_groups(Options& app, Measuring& how) {
     Options latents = app.group("of univae");
     latents.number("--importance", how.importance, 1, 100000, "importance samples per sentence (default: 20)", "S");
@@ -158,8 +158,8 @@ int main(int argc, char** argv) {
             const Family& kind = family_of_run(how.run);
             const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
             if (average > 0) run->average_checkpoints(average);
-            for (const auto& [group, families] : groups)
-                if (!(kind.options & families)) refuse_options(group, how.run, kind.name);
+            for (const auto& [group, bits] : groups)
+                if (!(kind.options & bits)) refuse_options(group, how.run, kind.name);
             how.seed = common.seed;
             how.device = common.device;
             Measures table = run->measures(how);

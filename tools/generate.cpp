@@ -39,8 +39,8 @@ struct Groups {
     std::vector<Option> draws;  // the options that say how samples are drawn
     Options search, vectors;
     Option maximum;
-    // The groups of options that say how text is written, each with the model families that support it, as bits of
-    // Family::Options.
+    // The groups of options that say how text is written. The number of a group consists of bits of Family::Options; a
+    // family supports the group if its Family::options has at least one of these bits.
     std::vector<std::pair<Options, unsigned>> of_text;
 };
 
@@ -127,14 +127,14 @@ void expect_only_of(const Family& kind, const Groups& groups, const std::string&
     std::vector<Option> given;
     for (const Option& option : groups.draws)
         if (option.given()) given.push_back(option);
-    for (const auto& [group, families] : groups.of_text)
+    for (const auto& [group, bits] : groups.of_text)
         for (const Option& option : group.given()) given.push_back(option);
     for (const Option& option : given)
         if (!silent.empty() && option.name() != silent)
             throw BadUsage(text(silent, " writes no text: leave out ", option.name()));
     if (kind.options == Family::no_options) return;  // a later check reports that this model does not generate
-    for (const auto& [group, families] : groups.of_text)
-        if (!(kind.options & families)) refuse_options(group, run, kind.name);
+    for (const auto& [group, bits] : groups.of_text)
+        if (!(kind.options & bits)) refuse_options(group, run, kind.name);
     if (kind.options != Family::of_insertion) return;
     for (const Option& option : groups.search.given())
         if (option.name() != "--maximum" && option.name() != "--forbid")

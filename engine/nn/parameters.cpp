@@ -91,6 +91,7 @@ Tensor* Parameters::add_state(const std::string& path, const Shape& shape, Init 
 void Parameters::lay_out() {
     starts_.assign(tensors_.size(), 0);
     length_ = 0;
+    // Appends the tensors for which belongs() is true to the layout, and returns the new length of the flat views.
     auto place = [&](auto belongs) {
         for (std::size_t i = 0; i < tensors_.size(); i++) {
             if (!belongs(tensors_[i])) continue;
@@ -99,8 +100,8 @@ void Parameters::lay_out() {
         }
         return length_;
     };
-    matrices_ = place([](const Tensor& t) { return t.needs_grad && t.shape.rank > 1; });
-    trained_ = place([](const Tensor& t) { return t.needs_grad && t.shape.rank <= 1; });
+    matrices_end_ = place([](const Tensor& t) { return t.needs_grad && t.shape.rank > 1; });
+    trained_end_ = place([](const Tensor& t) { return t.needs_grad && t.shape.rank <= 1; });
     place([](const Tensor& t) { return !t.needs_grad; });
 }
 
@@ -111,7 +112,7 @@ void Parameters::allocate(std::uint64_t seed, bool drawn) {
     values_ = Buffer::zeros(bytes, device_);  // the alignment gaps between parameters stay 0
     gradients_ = Buffer::zeros(bytes, device_);
     const OnHost first_values(values());
-    if (storage_ != dtype_) rounded_ = Buffer(matrices_ * bytes_of(storage_), device_);
+    if (storage_ != dtype_) rounded_ = Buffer(matrices_end_ * bytes_of(storage_), device_);
     for (std::size_t i = 0; i < tensors_.size(); i++) {
         Tensor& t = tensors_[i];
         t.value = (t.dtype == dtype_ ? values() : rounded()).at(starts_[i]);
@@ -153,14 +154,14 @@ View Parameters::flat(const Buffer& buffer, const char* path) const {
 }
 
 View Parameters::matrices(const View& all) const {
-    return View{all.data, all.dtype, all.device, {matrices_}, "matrices"};
+    return View{all.data, all.dtype, all.device, {matrices_end_}, "matrices"};
 }
 
 View Parameters::vectors(const View& all) const {
-    return View{all.at(matrices_), all.dtype, all.device, {trained_ - matrices_}, "vectors"};
+    return View{all.at(matrices_end_), all.dtype, all.device, {trained_end_ - matrices_end_}, "vectors"};
 }
 
-View Parameters::rounded() const { return View{rounded_.data(), storage_, device_, {matrices_}, "rounded"}; }
+View Parameters::rounded() const { return View{rounded_.data(), storage_, device_, {matrices_end_}, "rounded"}; }
 
 View Parameters::slice(const View& flat_view, const Tensor& parameter) const {
     if (find(parameter.path) != &parameter) throw Error("parameter ", parameter.path, " belongs to another model");

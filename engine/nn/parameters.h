@@ -114,7 +114,9 @@ class Parameters {
     std::unordered_map<std::string, std::size_t> places_;  // the index in tensors_ of each path
     std::deque<Init> inits_;
     std::deque<std::int64_t> starts_;
-    std::int64_t length_ = 0, matrices_ = 0, trained_ = 0;
+    std::int64_t length_ = 0;
+    // The ends of matrices() and of vectors() in a flat view, counted in numbers. The states follow after trained_end_.
+    std::int64_t matrices_end_ = 0, trained_end_ = 0;
     std::uint64_t seed_ = 0;
     Buffer values_, gradients_, rounded_;
 };

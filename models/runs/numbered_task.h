@@ -12,7 +12,7 @@ namespace masquerade {
 class NumberedTask : public Task {
   public:
     // `unit` is the word for one example in messages, such as "vector".
-    NumberedTask(Run& run, const char* unit) : all_(run), unit_(unit) {}
+    NumberedTask(Run& run, const char* unit) : base_run_(run), unit_(unit) {}
 
     std::vector<Metric> validate() override {
         std::vector<Metric> metrics;
@@ -32,7 +32,7 @@ class NumberedTask : public Task {
         if (place[1] != hash()) throw BadInput(changed());
         next_ = place[0];
     }
-    void save(const std::string& folder) const override { all_.save_config(folder); }
+    void save(const std::string& folder) const override { base_run_.save_config(folder); }
 
   protected:
     virtual std::uint64_t hash() const = 0;
@@ -50,7 +50,7 @@ class NumberedTask : public Task {
         return shown_;
     }
 
-    Run& all_;
+    Run& base_run_;
     const char* const unit_;
     std::uint64_t next_ = 0;
     std::vector<Measure> shown_;  // measures of the current weights; empty: not yet measured

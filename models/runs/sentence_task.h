@@ -19,25 +19,25 @@ class SentenceTask : public Task {
     SentenceTask(Run& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
         : train_(std::move(train)),
           held_out_(std::move(held_out)),
-          all_(run),
+          base_run_(run),
           source_(train_, run.common().train.seed) {}
 
     std::vector<std::uint64_t> place() const override { return source_.numbers(); }
     void move_to(const std::vector<std::uint64_t>& place) override { source_.move_to(place); }
-    void save(const std::string& folder) const override { all_.save_config(folder); }
-    Strings warnings() const override { return lost_warnings(all_, train_); }
+    void save(const std::string& folder) const override { base_run_.save_config(folder); }
+    Strings warnings() const override { return lost_warnings(base_run_, train_); }
 
   protected:
     static constexpr std::size_t validated = 400;  // maximum number of held-out sentences that validate() uses
     static constexpr std::size_t shown = 4;        // maximum number of sentences in each list of show()
 
     // Returns the sentences of the next batch.
-    Sentences take() { return source_.take(all_.common().batch_tokens); }
+    Sentences take() { return source_.take(base_run_.common().batch_tokens); }
 
     const std::vector<Sentence> train_, held_out_;
 
   private:
-    Run& all_;
+    Run& base_run_;
     SentenceSource source_;
 };
 

@@ -62,13 +62,13 @@ ObjectiveOptions UniLmRun::objective_options() const {
     ObjectiveOptions o = TargetRun::objective_options();
     const char* brackets[] = {"[", "]", "(", ")"};
     for (int i = 0; i < 4; i++) o.brackets[i] = tokenizer.vocabulary().id(brackets[i]);
-    if (o.masking != Masking::tokens && !continues_) {
+    if (o.masking != Masking::tokens && !continues_word_) {
         auto each = std::make_shared<std::vector<bool>>();
         for (int id = 0; id < o.vocabulary; id++)
             each->push_back(masquerade::continues(tokenizer.vocabulary().token(id)));
-        continues_ = std::move(each);
+        continues_word_ = std::move(each);
     }
-    o.continues = continues_;
+    o.continues = continues_word_;
     o.target_start = settings.fixed_target_start ? settings.max_length : -1;
     return o;
 }

@@ -51,7 +51,8 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     // least one objective lets tokens of a source see the whole source in training.
     bool reads_causally() const { return !mixture.has(Objective::whole_source); }
 
-    mutable std::shared_ptr<const std::vector<bool>> continues_;  // per token: whether it continues a word; or null
+    // For each token of the vocabulary, whether it continues a word. Null if it has not been needed yet.
+    mutable std::shared_ptr<const std::vector<bool>> continues_word_;
     bool pairs_ = reads_pairs();  // whether the training text has targets (possible even if no objective needs them)
 };
 

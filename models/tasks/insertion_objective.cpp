@@ -89,13 +89,14 @@ Choices choices_of(const std::vector<Tokens>& missing, const InsertionRule& rule
     return choices;
 }
 
-Sequence draws(const char* what, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+// Returns the random numbers of one canvas. `what` is the name of their use.
+Sequence random_of(const char* what, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     return {o.seed, text(what, ".", o.insertion.canvas), std::uint32_t(s.name), step};
 }
 
 template <InsertionForm form>
 Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Sequence random = draws("insertion", s, step, o);
+    Sequence random = random_of("insertion", s, step, o);
     const Tokens words(s.target.begin(), s.target.end() - 1);
     const Drawn d = keep(words, kept_places(int(words.size()), o.insertion.left_to_right, random));
     Example e = canvas_example(form, s.ids, d.canvas, s.name, o);
@@ -106,14 +107,16 @@ Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
 // Draws one of three cases with equal probability: words are missing in both texts of the pair, only in the target, or
 // only in the source.
 Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Sequence random = draws("kermit", s, step, o);
+    Sequence random = random_of("kermit", s, step, o);
     const int whole = random.below(3);  // the text without missing words: 1 the source, 2 the target, 0 neither
     const Tokens sides[] = {{s.ids.begin() + 1, s.ids.end() - 1}, {s.target.begin(), s.target.end() - 1}};
+    // The words of source and target are numbered together, 0 .. x + y - 1. `first` is the first word that may be
+    // missing.
     const int x = sides[0].size(), y = sides[1].size(), first = whole == 1 ? x : 0;
-    const Places drawn = kept_places(x + y - (whole == 1 ? x : whole == 2 ? y : 0), false, random);
+    const Places kept = kept_places(x + y - (whole == 1 ? x : whole == 2 ? y : 0), false, random);
     Places places[] = {Places(whole == 1 ? x : 0), Places(whole == 2 ? y : 0)};
     for (Places& all : places) std::iota(all.begin(), all.end(), 0);
-    for (int place : drawn) {
+    for (int place : kept) {
         const int side = first + place < x ? 0 : 1;
         places[side].push_back(first + place - (side ? x : 0));
     }
@@ -153,10 +156,10 @@ Numbers order_weights(const Tokens& words, const InsertionRule& rule) {
 Example canvas_example(InsertionForm form, const Tokens& source, const Tokens& canvas, int name,
                        const ObjectiveOptions& o) {
     Example e;
-    const int n = source.size(), c = o.insertion.canvas;
-    const int row_name = name ^ c << 26;  // gives each canvas of a target its own name, and so its own dropout mask
+    const int n = source.size(), index = o.insertion.canvas;  // index of this canvas among those of the target
+    const int row_name = name ^ index << 26;  // gives each canvas of a target its own name, and so its own dropout mask
     const bool two = form == InsertionForm::two_stacks, either = form == InsertionForm::either_side;
-    e.same_source = two && c > 0;
+    e.same_source = two && index > 0;  // the encoder reads the source only once for all canvases of the target
     TokenRows& reads = two ? e.source : e.rows;
     for (int i = 0; i < n && !e.same_source; i++) reads.push(source[i], o.source_type, i, two ? name : row_name);
     const int first = e.rows.count(), start = two ? 0 : o.target_position(n);
