@@ -41,8 +41,10 @@ void warp_sums(Fault fault, int blocks, const float* x, float* y);
 // Calls each CUDA function with one warp, in the order of planted.cu. The results for lane i are stored from to[16 i]
 // on.
 void words(const unsigned* given, unsigned* to);
-// Runs the functions of engine/math/lanes.h on n numbers with one warp. Results: in `found`, sum, both sums and top; in
-// `y`, each; in `stored`, store; in `count`, the number of lanes for which first is true.
+// Runs the functions of engine/math/lanes.h with one warp, on the n numbers of x. found[0] is the result of sum(),
+// found[1] and found[2] are the results of sums(), and found[3] is the result of top(). each() writes y[0] .. y[n-1]
+// and, after meet(), the same numbers in reverse order to y[n] .. y[2n-1]. store() writes `stored`. *count grows by the
+// number of lanes in which first() is true.
 void verbs(int n, const float* x, float* found, float* y, float* stored, bool add, int* count);
 
 // Simulates the beginning of a captured step: data that ops have sent before is lost.

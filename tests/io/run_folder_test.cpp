@@ -350,7 +350,8 @@ TEST_CASE("run folder: a full disk loses nothing") {
         CHECK(step_held_by(path + "/latest") == 100);
     }
 
-    // Tries file sizes at which a disk can become full; the log is among the files.
+    // Limits the size of files to several values, so that writing stops at different places, as on a full disk. Both
+    // the checkpoint and the log must report it.
     auto before = std::signal(SIGXFSZ, SIG_IGN);
     rlimit old{}, small{};
     getrlimit(RLIMIT_FSIZE, &old);

@@ -219,7 +219,8 @@ Call<T> as(const Call<double>& from) {
     return to;
 }
 
-// Returns the largest difference, divided by the largest number; NaN if any number is NaN.
+// Returns the largest absolute difference between a and b, divided by the largest finite absolute value of b; NaN if
+// any number is NaN.
 template <class T>
 double difference(const Array<T>& a, const Array<double>& b) {
     double worst = 0, top = 1e-30;

@@ -51,7 +51,8 @@ struct Values {
     double operator[](std::int64_t i) const { return get(i).real(); }
 };
 
-// Returns the largest difference, relative to the largest number of b; NaN if any number is NaN.
+// Returns the largest absolute difference between a and b, divided by the largest absolute value of b; NaN if any
+// number is NaN.
 inline double difference(const Values& a, const Values& b) {
     double worst = 0, scale = 1e-30;
     for (std::int64_t i = 0; i < a.count(); i++) {

@@ -94,7 +94,8 @@ TEST_CASE("nothing, white space and dropped characters are no words") {
     CHECK(joined("") == "");
     CHECK(joined(" \t\r\n \u00A0\u3000\u2028\u2003") == "");
     CHECK(joined("\0\uFFFD\uFEFF\u00AD\u200B\u200D\u200F\u180E"sv) == "");
-    // Control characters are dropped, even those that are white space in Unicode.
+    // Tab, LF and CR separate words. All other control characters are dropped, even if Unicode counts them as white
+    // space.
     CHECK(joined("a\u0085b\vc\fd\x1Cz") == "abcdz");
     CHECK(joined("a\u2028b\u3000c\rd") == "a b c d");
     CHECK(joined("\u0301") == "");  // a mark with nothing to stand on

@@ -168,8 +168,9 @@ std::vector<Masked> masks() {
         }
         all.push_back(m);
     };
-    // Masks in which some rows see other keys from layer to layer. Luna must continue the packed rows P of some rows,
-    // and begin new ones for others.
+    // Masks with which some rows see different keys in different layers. If rows that see the same keys (a group) see
+    // these keys in the layer before, too, Luna must continue the group's packed rows P. Otherwise, it must begin with
+    // the learned P.
     add({"A full; B full", "A full; B full sees A[0]", "A full; B full sees A[0]"}, -1);
     add({"A full; B none", "A none; B full sees A[0]", "A none; B none"}, -1);
     add({"A full; B full sees A[1:]", "A full sees B; B full", "A full; B full"}, -1);

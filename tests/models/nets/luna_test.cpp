@@ -29,8 +29,8 @@ BackboneOptions small_luna(bool pre_norm, bool contextual, bool tied) {
     return o;
 }
 
-// Masks that luna honours, for its three layers. If a mask changes from layer to layer, some rows see other keys than
-// in the layer below.
+// Masks that luna honours, one for each of the three layers. If two layers have different masks, some rows see
+// different keys in these layers.
 const std::vector<std::vector<const char*>> masks = {
     {"AB full", "AB full", "AB full"},
     {"A full; B full sees A", "A full; B full sees A", "A full; B full sees A"},

@@ -61,7 +61,7 @@ struct XRay : Observer {
         const bool buckets = r.op == std::string("lsh_attention");
         std::memset(r.in[0]->value, 0, r.in[0]->bytes());
         const std::size_t begin = buckets ? 2 : 1, end = buckets ? 3 : r.in.size();
-        // Number of columns of the head for each source.
+        // The columns of a head are divided among the key/value tensors of the call; each tensor gets this many.
         const std::int64_t part = head_size / std::int64_t(end - begin);
         for (std::size_t s = begin; s < end; s++) {
             const Tensor& kv = *r.in[s];

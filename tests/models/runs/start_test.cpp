@@ -341,7 +341,8 @@ TEST_CASE("start: a task with more words keeps the rows of those that it had; ot
         if (own.path != "embedding.token.weight" && own.path != "head.bias")
             CHECK_MESSAGE(rows_of(*run, own.path.c_str()) == rows_of(few.run(), own.path.c_str()), own.path);
 
-    // If the start has more words than the task, nothing is extended, and the task refuses the vocabulary.
+    // If a token of the start is no word of the task, extend() throws BadInput. (Exception: settings with
+    // takes_any_stack().)
     Seq2SeqSettings fewer = s;
     fewer.made.words = 20;
     const auto again = Start::open(few.path());

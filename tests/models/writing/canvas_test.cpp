@@ -147,7 +147,7 @@ TEST_CASE("canvas: serial insertion takes the best slot that does not end; of eq
     CHECK(w.tokens == std::vector<int>{7, 5, 6});
     CHECK(w.came == std::vector<int>{3, 1, 2});
     CHECK(w.score == -1 - 2 - 3);
-    // In parallel writing, p(l) is not used: slots 0 and 2 both insert.
+    // In parallel writing, every slot that does not end inserts, whatever its p(l): here slots 0 and 2.
     Fixed again({{{5, -1, -2, 0}}, {{4, -3, -2, -1}, {6, -1, -2, -1}}, two});
     CHECK(write_one(again, parallel()).tokens == std::vector<int>{7, 5, 6, 9});
 }
