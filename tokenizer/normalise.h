@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Splits a line of text into normalised words. With the default options, the words are exactly those of BERT's
-// reference tokenizer (google-research/bert, tokenization.py), which drops control characters, isolates ideographs,
-// splits at white space, converts to lower case, decomposes (NFD), strips marks, and splits at punctuation. This code
-// does all of it in one pass, one code point at a time.
+// reference tokenizer (google-research/bert, tokenization.py), which drops control characters other than tab, LF and
+// CR, isolates ideographs, splits at white space, converts to lower case, decomposes (NFD), strips marks, and splits at
+// punctuation. This code does all of it in one pass, one code point at a time.
 #pragma once
 #include <string>
 #include <string_view>

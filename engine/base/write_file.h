@@ -45,8 +45,9 @@ class PrivateFolder {
 };
 
 // Writes a new file in a temporary folder next to `path`, flushes it to disk, and renames it to `path`. A reader
-// finds the complete old or the complete new file, even after a crash. If `path` is a symbolic link, its target is
-// replaced. If `path` is a device or a pipe, the bytes are written to it directly.
+// finds the complete old or the complete new file, even after a crash. If `path` is a symbolic link to a file, this
+// file is replaced; a link that points to nothing is replaced itself. If `path` is a device or a pipe, the bytes are
+// written to it directly.
 void replace_file(const std::string& path, const std::string& bytes);
 // Like replace_file(path, bytes), but calls write(place) to write the new file, where `place` is the path of the
 // temporary file. Error messages name `path`, not `place`.

@@ -262,11 +262,11 @@ void each_result(const Call& a, const Call& b, F f) {
     }
 }
 
-// Returns the largest error allowed for an output's values or an input's gradient, relative to the largest number of
-// this tensor. The arithmetic may cause an error of operand.factor * (2 + sqrt(operand.length)) times the rounding
-// error of the arithmetic type (f32 if `type` is bf16). The reason for the square root is that the errors of the terms
-// of a sum partly cancel. If `type` is bf16, one bf16 rounding error is added if the tensor is stored in bf16, one more
-// if operand.rounded is set, and one more on a GPU if operand.biased is set.
+// Returns the largest error allowed for an output's values or an input's gradient, relative to the largest absolute
+// value of this tensor. The arithmetic may cause an error of operand.factor * (2 + sqrt(operand.length)) times the
+// rounding error of the arithmetic type (f32 if `type` is bf16). The reason for the square root is that the errors of
+// the terms of a sum partly cancel. If `type` is bf16, one bf16 rounding error is added if the tensor is stored in
+// bf16, one more if operand.rounded is set, and one more on a GPU if operand.biased is set.
 double bound_of(const Operand& operand, DType type, Device device = Device::cpu);
 std::string at(Sizes sizes);  // " at 5x4x3"
 

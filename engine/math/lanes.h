@@ -111,7 +111,7 @@ HD auto sum(OneLane, int n, F f) {
     for (int k = 0; i + k < n; k++) part[k] += f(i + k);
     return sum_of_parts(part);
 }
-// Two results of one function: two sums over one row, or a value and its derivative.
+// Two results of one function, such as two sums over one row, a value and its derivative, or a rotated pair of numbers.
 template <class A>
 struct Two {
     A first, second;

@@ -93,10 +93,10 @@ struct SlotGradients {
     bool add_z, add_lse, add_mix, add_place;
 };
 
-// Computes the gradients of the loss of one document, multiplied by g, the gradient of the loss. pi and n_k are defined
-// at slot_loss_row(), and rho at posterior(). w_m is the sum of share_j over the target tokens j of slot m, and
-// w_document the sum over the target tokens of the document. w = sum_j share_j and t_k = sum_j share_j rho_jk are sums
-// over slot m if joint is false, and over the document if joint is true.
+// Computes the gradients of the loss of one document, multiplied by g, the gradient that this loss receives in the
+// backward. pi and n_k are defined at slot_loss_row(), and rho at posterior(). w_m is the sum of share_j over the
+// target tokens j of slot m, and w_document the sum over the target tokens of the document. w = sum_j share_j and
+// t_k = sum_j share_j rho_jk are sums over slot m if joint is false, and over the document if joint is true.
 //     dz_jk = -g share_j rho_jk,   dmix_k = g (w pi_k - t_k),   dlse_mk = g t_k;  if joint, g t_k exp(lse_mk - n_k)
 //     dplace_m = g (w_document softmax(place)_m - w_m)
 template <class A, class Lanes>

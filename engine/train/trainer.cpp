@@ -155,7 +155,8 @@ void Trainer::report_memory() const {
     }
 }
 
-// Returns what the user can do if the loss or the gradient is not finite. This is the last part of the error message.
+// Returns what the user can do if the loss, the held-out loss or the norm of the gradient is not finite. This is the
+// last part of the error message.
 std::string Trainer::advice() const {
     const std::vector<std::int64_t> steps = folder_.steps();
     if (steps.empty())

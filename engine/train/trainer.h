@@ -145,7 +145,7 @@ class Trainer {
     // Prints and flushes. If this fails, training stops early with StopReason::unheard.
     void say(const std::string& text) const;
     void report_memory() const;
-    std::string advice() const;
+    std::string advice() const;  // the end of the error message if the loss or the norm is not finite: what to do
     void save();
     void log(const Results& results, double loss, double now) const;
     void progress(double loss, double now) const;

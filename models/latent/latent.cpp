@@ -110,7 +110,7 @@ LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed
         for (std::size_t b = 0; b < names.size(); b++) {
             const SphereDistribution::Sample along = latents_[l]->radial(uniform(stream.at(names[b], l, 0)[0]));
             noise.w[l][b] = along.w, noise.w_by_log_kappa[l][b] = along.by_log_kappa;
-            const Numbers drawn = normals(stream, names[b], l, Z, 1);
+            const Numbers drawn = normals(stream, names[b], l, Z, 1);  // block 0 has given the uniform number above
             e.insert(e.end(), drawn.begin(), drawn.end());
         }
     }

@@ -28,8 +28,8 @@ struct TargetSettings : RunSettings {
     std::string objective;
     int max_length = 64;  // maximum number of tokens of a source, including [CLS] and [SEP]
     int max_target = 24;  // maximum number of tokens of a target, including its [SEP]
-    // The options of the training objectives that the user can set. TargetRun::objective_options() adds the options
-    // that the run determines, such as the size of the vocabulary.
+    // Options of the training objectives. Only some of them are settings of the user; TargetRun::objective_options()
+    // sets those that the run determines, such as the size of the vocabulary.
     ObjectiveOptions how;
     double label_smoothing = 0;  // share of the target probability that is spread over all tokens in training
     // Used only by models with one stack. true: the positions of a target start at max_length; false: they start

@@ -31,6 +31,8 @@ WordModel::WordModel(const WordTable& table, const std::vector<Tokens>& lines) :
     for (const Tokens& line : lines)
         for (int word : line) count[word]++;
     std::vector<Tokens> symbols, spellings;
+    // Words that occur at least twice are known, and get the symbols 0, 1, ... unknown_ counts them; the final count is
+    // the symbol of unknown words, which replaces the -1.
     for (int word = 0; word < table.size(); word++) {
         symbols_.push_back(count[word] >= 2 ? unknown_++ : -1);
         if (count[word] > 0) spellings.push_back(bytes_of(table[word]));

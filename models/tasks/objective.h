@@ -94,8 +94,8 @@ struct ObjectiveOptions {
     int vocabulary = 0;  // V, number of tokens in the vocabulary
     Tokens special;      // tokens that are never hidden and never drawn at random
     int mask = -1;       // id of [MASK], which some objectives need; -1: not in the vocabulary
-    // mlm and k-bert: probability that a token or word is hidden. pmlm, and mlm and k-bert with Masking::spans: share
-    // of the tokens that are hidden.
+    // mlm and k-bert: probability that a token or word is hidden; with Masking::spans, the share of the tokens that are
+    // hidden. pmlm: the share of the tokens that are hidden.
     double hidden = 0.15;
     // Probabilities that a hidden token stays visible, and that it becomes a random token; otherwise it becomes [MASK].
     double kept = 0.1, random = 0.1;
@@ -153,15 +153,16 @@ struct Objective {
     // Makes the example of a sentence. The random numbers depend only on the seed, the objective, the sentence's name,
     // the step and, for insertion, the index of the canvas (InsertionRule::canvas).
     Example (*make)(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
-    // Sets the masks of the batch, from Batch::parts, Batch::rank and the masks in words of `options`.
+    // Sets the masks of the batch, from Batch::parts, Batch::rank and the masks in words of `options`. Do not call this
+    // function directly: give_masks() calls it.
     void (*mask)(Batch& batch, const ObjectiveOptions& options);
 
     // Makes a batch. If pad_to > 1, pads rows and labels to multiples of pad_to and documents to a multiple of 8.
     // Throws BadInput if the objective needs pairs and a sentence has no target. Throws BadUsage if the objective needs
     // [MASK] and the vocabulary has none.
     Batch batch(const Sentences& sentences, std::uint32_t step, const ObjectiveOptions& options, int pad_to = 1) const;
-    // Sets all masks of the batch. If labelled rows are not scattered and there is no encoder, also sets
-    // Batch::scored_graph.
+    // Sets all masks of a batch that pack() has made; batch() does this itself. Calls mask(). If labelled rows are not
+    // scattered and there is no encoder, then sets Batch::scored_graph, which mask() does not set.
     void give_masks(Batch& batch, const ObjectiveOptions& options) const;
 };
 

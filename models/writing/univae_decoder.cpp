@@ -92,7 +92,7 @@ std::vector<Hypotheses> UniVaeDecoder::search(std::vector<DecodeRequest> request
         about[i].sample = requests[i].sample;
         about[i].begin = reader_ ? special_.sep : special_.cls;
         about[i].ends = {special_.sep};
-        about[i].maximum = std::min(options.maximum, model_.options.max_length - 2);
+        about[i].maximum = std::min(options.maximum, model_.options.max_length - 2);  // room for [CLS] and [SEP]
     }
     for (int round = 0;; round++) {
         auto all = write_targets(writer(), about, options, seed, [&](std::size_t first, std::size_t count, int rows) {
@@ -131,6 +131,7 @@ std::vector<Numbers> UniVaeDecoder::forced_logits(const DecodeRequest& request, 
     std::vector<Numbers> all;
     if (reader_) all.emplace_back(next.begin(), next.end());
     for (std::size_t t = 0; t + 1 < ids.size(); t++) {
+        // One row, of source 0. It continues row 0 of the previous step; -1: there is no previous step.
         const OnHost logits(writer().feed({{0, t == 0 ? -1 : 0, ids[t]}}));
         all.emplace_back();
         for (std::int64_t v = 0; v < logits.view().count(); v++) all.back().push_back(logits[v]);

@@ -21,7 +21,7 @@ class Run;
 //   memory    the blocks of memory over the step, as a picture
 //   timeline  when each op ran, as a trace for Chrome or Perfetto
 struct ProgramSettings {
-    std::vector<std::string> words;
+    std::vector<std::string> words;  // a model and its settings, MODEL KEY=VALUE ...; each word is optional
     std::string dump, graph, memory, timeline;
     bool time = false;
 };
@@ -29,7 +29,8 @@ void print_program(const ProgramSettings& settings, std::uint64_t seed);
 
 // ./inspect gradients. check_ops() prints a line for every tensor of the ops whose names begin with one of `names`. If
 // `names` is empty, it prints these lines for all ops. check_model() prints a line for every parameter of a small
-// model. If a gradient is wrong, both functions throw after they have printed everything.
+// model, which `words` describe as in ProgramSettings. If a gradient is wrong, both functions throw after they have
+// printed everything.
 void check_ops(const std::vector<std::string>& names);
 void check_model(const std::vector<std::string>& words, std::uint64_t seed);
 

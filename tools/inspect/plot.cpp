@@ -53,7 +53,7 @@ void plot_runs(const PlotSettings& s) {
     if (shown.empty()) throw BadInput(text(s.runs[0], ": its log.jsonl holds no number over ", s.x));
     std::vector<Plot> plots;
     for (const std::string& name : shown) {
-        Plot plot{name, s.x, name, false, {}};
+        Plot plot{name, s.x, name, false, {}};  // title, x, y; the axes are not logarithmic
         for (const auto& [run, curves] : runs)
             if (const auto found = curves.find(name); found != curves.end())
                 plot.curves.push_back({run, found->second});

@@ -303,7 +303,9 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
         } catch (const CLI::Success& help) {
             app.exit(help);
         } catch (const std::system_error&) {
-            flush_out();  // throws an error that names standard output; the caught error of fmt does not name it
+            // If standard output has failed, fmt has thrown an error that does not name it; flush_out() then throws an
+            // error that does. Otherwise flush_out() returns, and the caught error is thrown again.
+            flush_out();
             throw;
         }
         flush_out();

@@ -62,8 +62,8 @@ struct PackedRows : Companion {
 
     PackedRows(Parameters& p, const std::string& path, const AttentionShape& s)
         : options(options_of<LunaOptions>(s.options)), shape(s) {
-        // The standard deviation is 1. Embeddings have the same deviation if they are initialised with deviation
-        // 1/sqrt(C) and multiplied by sqrt(C).
+        // The standard deviation is 1, like the deviation of embeddings in models that initialise embeddings with
+        // deviation 1/sqrt(C) and multiply them by sqrt(C). Backbone normalises its embeddings instead.
         learned = p.add(path, {options.slots, s.width}, {Init::normal, 1});
     }
     std::shared_ptr<Companion> start() const override { return std::make_shared<PackedRows>(*this); }
