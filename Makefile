@@ -181,6 +181,9 @@ $(BUILD)/obj/%.o: $(BUILDS)/units/%.cpp $(BUILD)/flags | needs
 	$(Q)$(CXX) $(flags) -MMD -MP -c $< -o $@
 # Tests, programs and the tables of checks leave the work to the ops, and compile in two thirds of the time this way. The
 # emulator works.
+ifeq ($(CONFIG),asan)  # these files do little work
+$(foreach folder,engine/io engine/nn engine/tape engine/train models tests/fuzz,$(BUILD)/obj/$(folder)/%.o): private flags += -O0
+endif
 ifeq ($(CONFIG),release)
 $(BUILD)/obj/engine/check/%.o $(BUILD)/fibers/%.o: private flags += -O1
 $(BUILD)/obj/tests/%.o $(BUILD)/obj/tools/%.o: private flags += -O1

@@ -39,8 +39,10 @@ class MadeExamples : public Examples {
     }
 
     std::vector<Baseline> baselines(const std::vector<Solved>& asked) const override {
+        // Few questions do not need many examples, which take long to generate.
+        const std::size_t enough = std::min<std::size_t>(20000, 100 * asked.size());
         std::vector<Solved> known;
-        for (std::size_t tokens = 0; known.size() < 20000 && tokens < 4000000; tokens += known.back().tokens.size())
+        for (std::size_t tokens = 0; known.size() < enough && tokens < 4000000; tokens += known.back().tokens.size())
             known.push_back(example(known.size(), false));
         std::vector<Baseline> all = {{"majority", "the most frequent answer", right_by_clue(known, asked, nullptr)}};
         for (const auto& clue : kind_.clues)

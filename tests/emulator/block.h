@@ -11,6 +11,11 @@
 
 namespace masquerade::emulator {
 
+struct Bytes {
+    const char *begin = nullptr, *end = nullptr;
+    bool hold(const void* address) const { return address >= begin && address < end; }
+};
+
 // A CUDA thread. If it waits, the members from `call` on describe the call in which it waits.
 struct Thread {
     enum class State : unsigned char { unstarted, ready, waits, finished };
@@ -18,6 +23,7 @@ struct Thread {
     int number, warp, lane;
     State state;
     Fiber* fiber;  // null if the thread has not started or has finished
+    Bytes stack;   // the stack of `fiber`
     const char* call;
     Place place;
     Exchange kind;
@@ -50,10 +56,6 @@ std::string what_of(const Thread& t);  // "thread (0,0,0) waits in __syncthreads
 [[noreturn]] void fail(const std::string& what);
 std::string name_of(const uint3& index);  // (1,0,0)
 
-struct Bytes {
-    const char *begin = nullptr, *end = nullptr;
-    bool hold(const void* address) const { return address >= begin && address < end; }
-};
 // The ranges of memory that the current launch uses.
 struct Places {
     Bytes stacks;         // the stacks of all fibers

@@ -31,7 +31,7 @@ class Fiber {
     // Called by the fiber: returns to the host. `for_good` is true if the fiber will not be entered again.
     void leave(bool for_good);
 
-    bool holds(const void* address) const { return address >= bottom_ && address < bottom_ + bytes; }
+    const char* stack() const { return bottom_; }  // the lowest of its `bytes` bytes
 
   private:
     static void begin();

@@ -68,6 +68,7 @@ struct Watch {
     // For each thread and each lane of its warp: accesses of this lane before this tick are ordered before the thread's
     // next access.
     Tick known[1024][32] = {};
+    Tick known_by_all[32] = {};  // for each warp: its last barrier in which all 32 lanes took part
     std::vector<std::pair<Tick, uint3> > blocks;
     std::unordered_map<std::uintptr_t, Page*> pages;
     std::vector<std::unique_ptr<Page[]> > all;
@@ -129,7 +130,8 @@ struct Access {
 // Whether an access of a lane in the stretch `between` is ordered before the next access of the thread `self`. The lane
 // is in the same warp.
 bool behind(const Thread& self, int lane, Tick between) {
-    return lane == self.lane || watch.known[self.number][lane] > between;
+    const Watch& w = watch;
+    return lane == self.lane || std::max(w.known_by_all[self.warp], w.known[self.number][lane]) > between;
 }
 
 // Checks the access `a` against the accesses that the cell has recorded.
@@ -209,8 +211,9 @@ void access(const void* pointer, std::size_t size, Does does) {
     const Thread* const self = running;
     if (!self || !places.watched) return;
     const char* at = static_cast<const char*>(pointer);
+    if (self->stack.hold(at)) return;
     const bool on_stack = places.stacks.hold(at);
-    if (on_stack ? self->fiber->holds(at) : places.parameters.hold(at) || built_in.hold(at)) return;
+    if (!on_stack && (places.parameters.hold(at) || built_in.hold(at))) return;
     counted.accesses++;
     const Access a{*self, std::uintptr_t(pointer), size, does, places.shared.hold(at) || statics.hold(at)};
     if (places.shared.hold(at) && at + size > places.asked.end)
@@ -250,6 +253,11 @@ void block_met() { watch.now++; }
 void warp_met(int warp, unsigned lanes) {
     Watch& w = watch;
     const Tick tick = ++w.warp_now;
+    if (lanes == 0xffffffffu) {  // every lane knows everything before this barrier
+        w.known_by_all[warp] = tick;
+        std::fill_n(w.between + warp * 32, 32, tick);
+        return;
+    }
     Tick known[32] = {};
     for (int t = 0; t < 32; t++)
         if (lanes >> t & 1u)

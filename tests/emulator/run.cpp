@@ -78,6 +78,7 @@ void resume(Thread& t) {
         }
         t.fiber = l.free.back();
         l.free.pop_back();
+        t.stack = {t.fiber->stack(), t.fiber->stack() + Fiber::bytes};
         t.fiber->start(run_on_fiber);
     }
     t.state = Thread::State::ready;
