@@ -7,6 +7,7 @@
 #include "models/latent/sphere.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "engine/base/error.h"
@@ -59,14 +60,23 @@ struct Density {
     }
 };
 
-// Returns the integral of f over [a, b] by five-point Gauss-Legendre quadrature.
+// Returns the integrals over [a, b] of the numbers that f(t), an array, holds, by five-point Gauss-Legendre quadrature.
 template <class F>
-double integral(const F& f, double a, double b) {
+auto integrals(const F& f, double a, double b) {
     const double root = 2 * std::sqrt(10.0 / 7), share = 13 * std::sqrt(70.0);
     double c = (a + b) / 2, h = (b - a) / 2;
     double inner = h * std::sqrt(5 - root) / 3, outer = h * std::sqrt(5 + root) / 3;
-    return h * (128.0 / 225 * f(c) + (322 + share) / 900 * (f(c - inner) + f(c + inner)) +
-                (322 - share) / 900 * (f(c - outer) + f(c + outer)));
+    auto sums = f(c);
+    const auto inner_left = f(c - inner), inner_right = f(c + inner);
+    const auto outer_left = f(c - outer), outer_right = f(c + outer);
+    for (std::size_t i = 0; i < sums.size(); i++)
+        sums[i] = h * (128.0 / 225 * sums[i] + (322 + share) / 900 * (inner_left[i] + inner_right[i]) +
+                       (322 - share) / 900 * (outer_left[i] + outer_right[i]));
+    return sums;
+}
+template <class F>
+double integral(const F& f, double a, double b) {
+    return integrals([&](double t) { return std::array<double, 1>{f(t)}; }, a, b)[0];
 }
 
 // The distribution function of t at the ends of the panels of the quadrature. It is summed from both sides, so that
@@ -89,10 +99,15 @@ struct Distribution {
         width = (f.edge(0.01) - start) / panels;
         Numbers panel, of_fallen;
         for (int j = 0; j < panels; j++) {
-            panel.push_back(integral(f, at(j), at(j + 1)));
-            of_fallen.push_back(integral([&](double t) { return f(t) * f.fallen(t); }, at(j), at(j + 1)));
-            spread += integral([&](double t) { return f(t) * f.fallen(t) * f.fallen(t); }, at(j), at(j + 1));
-            distance += integral([&](double t) { return f(t) * 2 / (1 + std::exp(2 * t)); }, at(j), at(j + 1));
+            const auto parts = [&](double t) {
+                const double p = f(t), s = f.fallen(t);
+                return std::array<double, 4>{p, p * s, p * s * s, p * 2 / (1 + std::exp(2 * t))};
+            };
+            const auto [of_density, of_s, of_square, of_distance] = integrals(parts, at(j), at(j + 1));
+            panel.push_back(of_density);
+            of_fallen.push_back(of_s);
+            spread += of_square;
+            distance += of_distance;
             mass += panel.back();
             fallen += of_fallen.back();
         }
