@@ -163,15 +163,16 @@ Call::Call(const Case& c, DType type, DType like, Device device)
     : op(c), unwanted_(c.operands.size(), false), added_(c.operands.size(), false) {
     for (const Operand& o : op.operands) {
         bool storage = o.kind == Kind::storage;
-        DType own = storage ? type : arithmetic_of(type), shown = storage ? like : arithmetic_of(like);
+        DType value_type = storage ? type : arithmetic_of(type), rounded_to = storage ? like : arithmetic_of(like);
         std::vector<double> numbers = o.numbers;
-        for (double& x : numbers) x = rounded(x, shown);
-        values.emplace_back(o.shape, own, o.path.c_str(), device);
+        for (double& x : numbers) x = rounded(x, rounded_to);
+        values.emplace_back(o.shape, value_type, o.path.c_str(), device);
         if (!o.written() || o.role == Role::updated) values.back().fill(numbers);
-        bool second = op.backward && (o.role == Role::input || o.role == Role::output);
-        DType other = o.weight ? arithmetic_of(type) : own;
-        others.push_back(second ? std::make_unique<Guarded>(o.shape, other, o.path.c_str(), device) : nullptr);
-        if (second && o.role == Role::output) others.back()->fill(numbers);
+        bool differentiated = op.backward && (o.role == Role::input || o.role == Role::output);
+        DType gradient_type = o.weight ? arithmetic_of(type) : value_type;
+        gradients.push_back(differentiated ? std::make_unique<Guarded>(o.shape, gradient_type, o.path.c_str(), device)
+                                           : nullptr);
+        if (differentiated && o.role == Role::output) gradients.back()->fill(numbers);
     }
     for (const Indices& i : op.indices) {
         if (!lies_apart(device)) break;
@@ -184,8 +185,8 @@ Call::Call(const Case& c, DType type, DType like, Device device)
 void Call::run(const std::function<void(const Call&)>& ops) const {
     auto each_tensor = [&](void (Guarded::*f)() const) {
         for (const Guarded& value : values) (value.*f)();
-        for (const auto& other : others)
-            if (other) (*other.*f)();
+        for (const auto& gradient : gradients)
+            if (gradient) (*gradient.*f)();
     };
     each_tensor(&Guarded::send);
     ops(*this);
@@ -215,13 +216,13 @@ View Call::operator()(const std::string& name) const {
 
 View Call::d(const std::string& name) const {
     asked.insert("d" + name);
-    return others[find(name)]->there();
+    return gradients[find(name)]->there();
 }
 
 Grad Call::grad(const std::string& name) const {
     asked.insert("d" + name);
     std::size_t i = find(name);
-    return unwanted_[i] ? Grad{} : Grad{others[i]->there(), added_[i]};
+    return unwanted_[i] ? Grad{} : Grad{gradients[i]->there(), added_[i]};
 }
 
 Ints Call::ints(const std::string& name) const {

@@ -239,10 +239,10 @@ class Call {
     void add(std::size_t operand, bool added = true) { added_[operand] = added; }
 
     const Case& op;
-    // values[i] is the value of operand i. others[i] is its cotangent if it is an output, or its gradient if it is an
-    // input; null if the operand has neither.
+    // values[i] is the value of operand i. gradients[i] is its gradient if it is an input, or its cotangent if it is an
+    // output; null if the operand has neither.
     std::vector<Guarded> values;
-    std::vector<std::unique_ptr<Guarded>> others;
+    std::vector<std::unique_ptr<Guarded>> gradients;
     mutable std::set<std::string> asked;  // names of the tensors and lists that the op has used so far: "x", "dy"
 
   private:
@@ -258,7 +258,7 @@ void each_result(const Call& a, const Call& b, F f) {
     for (std::size_t i = 0; i < a.op.operands.size(); i++) {
         const Operand& o = a.op.operands[i];
         if (o.written()) f(o, o.name, a.values[i], b.values[i]);
-        if (a.op.has_gradient(o)) f(o, "d" + o.name, *a.others[i], *b.others[i]);
+        if (a.op.has_gradient(o)) f(o, "d" + o.name, *a.gradients[i], *b.gradients[i]);
     }
 }
 

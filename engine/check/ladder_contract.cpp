@@ -41,7 +41,7 @@ struct Contract : Check {
     // each tensor. Returns the call with all results.
     Call check_writes() const {
         Call call = call_of(c);
-        std::vector<std::string> values, others;  // the bytes of call.values and call.others at the last check
+        std::vector<std::string> values, gradients;  // the bytes of call.values and call.gradients at the last check
         const auto check = [&](const Guarded& tensor, std::string& before, const std::string& name, bool result,
                                const std::string& when) {
             if (result)
@@ -55,13 +55,13 @@ struct Contract : Check {
             for (std::size_t i = 0; i < c.operands.size(); i++) {
                 const Operand& o = c.operands[i];
                 check(call.values[i], values[i], o.name, o.written() && !backward, when);
-                if (call.others[i])
-                    check(*call.others[i], others[i], "d" + o.name, c.has_gradient(o) && backward, when);
+                if (call.gradients[i])
+                    check(*call.gradients[i], gradients[i], "d" + o.name, c.has_gradient(o) && backward, when);
             }
         };
         for (std::size_t i = 0; i < c.operands.size(); i++) {
             values.push_back(call.values[i].bytes());
-            others.push_back(call.others[i] ? call.others[i]->bytes() : "");
+            gradients.push_back(call.gradients[i] ? call.gradients[i]->bytes() : "");
         }
         call.forward();
         check_all(false, "");
@@ -69,7 +69,7 @@ struct Contract : Check {
         return call;
     }
     void fill_gradients_with_nan(const Call& call) const {
-        each_gradient([&](std::size_t i, const std::string&) { call.others[i]->fill_with_nan(); });
+        each_gradient([&](std::size_t i, const std::string&) { call.gradients[i]->fill_with_nan(); });
     }
 
     // Checks that a gradient is added to the contents of its tensor if Call::add() asks for it. In each backward, one
@@ -80,13 +80,13 @@ struct Contract : Check {
         call.forward();
         each_gradient([&](std::size_t i, const std::string& name) {
             fill_gradients_with_nan(call);
-            const View &g = stored.others[i]->view(), &to = call.others[i]->view();
+            const View &g = stored.gradients[i]->view(), &to = call.gradients[i]->view();
             double worst = 0;
             const double size = std::max(c.operands[i].floor, largest_of(g));
             Sequence random(1, name);
             std::vector<double> before(g.count());
             for (double& r : before) r = (2 * random.uniform_double() - 1) * (size > 0 ? size : 1);
-            call.others[i]->fill(before);
+            call.gradients[i]->fill(before);
             for (std::size_t k = 0; k < before.size(); k++) before[k] = number(to, std::int64_t(k)).real();
             call.add(i);
             call.backward();
@@ -94,10 +94,10 @@ struct Contract : Check {
             for (std::int64_t k = 0; k < g.count(); k++)
                 keep_largest(worst, std::fabs(number(to, k).real() - (before[k] + number(g, k).real())));
             expect(worst <= 4 * bound_of(c.operands[i], type) * size, name, "is not added to what was there");
-            expect(call.others[i]->guards_intact(), name, "is written past its ends when added");
+            expect(call.gradients[i]->guards_intact(), name, "is written past its ends when added");
             each_gradient([&](std::size_t j, const std::string& other) {
                 if (j != i)
-                    expect(same_gradient(c.operands[j], *call.others[j], *stored.others[j]), other,
+                    expect(same_gradient(c.operands[j], *call.gradients[j], *stored.gradients[j]), other,
                            "changes where another is added");
             });
         });
@@ -124,9 +124,9 @@ struct Contract : Check {
             some.backward();
             for (std::size_t k = 0; k < inputs.size(); k++) {
                 const std::string name = "d" + c.operands[inputs[k]].name;
-                const Guarded& found = *some.others[inputs[k]];
+                const Guarded& found = *some.gradients[inputs[k]];
                 if (wanted >> k & 1u)
-                    expect(same_gradient(c.operands[inputs[k]], found, *all.others[inputs[k]]), name,
+                    expect(same_gradient(c.operands[inputs[k]], found, *all.gradients[inputs[k]]), name,
                            "changes where another is not wanted");
                 else
                     expect(found.bytes() == Guarded(found.view().shape, found.view().dtype, "").bytes(), name,
@@ -230,12 +230,12 @@ struct Contract : Check {
                 std::string how = rows ? " with one row more" : " with one column more";
                 Shape larger = o.shape;
                 larger.size[side]++;
-                Call value = call_of(c), other = call_of(c);
+                Call value = call_of(c), gradient = call_of(c);
                 value.values[i] = Guarded(larger, value.values[i].view().dtype, o.path.c_str(), device);
                 expect_both(value, o.name, how);
-                if (!other.others[i]) continue;
-                *other.others[i] = Guarded(larger, other.others[i]->view().dtype, o.path.c_str(), device);
-                expect_both(other, "d" + o.name, how);
+                if (!gradient.gradients[i]) continue;
+                *gradient.gradients[i] = Guarded(larger, gradient.gradients[i]->view().dtype, o.path.c_str(), device);
+                expect_both(gradient, "d" + o.name, how);
             }
         }
         for (std::size_t i = 0; i < c.indices.size(); i++) {

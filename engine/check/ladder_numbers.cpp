@@ -31,7 +31,7 @@ complex scalar_of(const Call& call) {
     complex s = 0;
     for (std::size_t i = 0; i < call.op.operands.size(); i++) {
         if (call.op.operands[i].role != Role::output) continue;
-        const View &y = call.values[i].view(), &dy = call.others[i]->view();
+        const View &y = call.values[i].view(), &dy = call.gradients[i]->view();
         for (std::int64_t k = 0; k < y.count(); k++) s += number(y, k) * number(dy, k);
     }
     return s;
@@ -54,7 +54,7 @@ void each_input(const Op& op, Sizes sizes, F check) {
     exact.both();
     for (std::size_t i = 0; i < c.operands.size(); i++)
         if (const Operand& o = c.operands[i]; o.role == Role::input && o.shape.count() > 0)
-            check(o, exact.others[i]->view(), shifted.values[i].view(), shifted);
+            check(o, exact.gradients[i]->view(), shifted.values[i].view(), shifted);
 }
 
 void check_elements(const Op& op, Sizes sizes, Findings& findings) {

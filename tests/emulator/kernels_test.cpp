@@ -52,7 +52,7 @@ std::string other_bits(const Op& op, Sizes sizes, DType type, const std::vector<
     if (c.backward) kernels.backward();
     for (std::size_t i = 0; i < c.operands.size(); i++)
         if (c.backward && c.operands[i].role == Role::input)
-            compare("d" + c.operands[i].name, *cpu.others[i], *kernels.others[i]);
+            compare("d" + c.operands[i].name, *cpu.gradients[i], *kernels.gradients[i]);
     return all;
 }
 
@@ -190,8 +190,8 @@ TEST_CASE("kernels: cross-entropy and chosen logits of more rows than a block ha
             for (std::size_t i = 0; i < c.operands.size(); i++) {
                 const Operand& o = c.operands[i];
                 if (!o.written() && o.role != Role::input) continue;
-                const View &found = (o.written() ? kernels.values[i] : *kernels.others[i]).view(),
-                           &right = (o.written() ? exact.values[i] : *exact.others[i]).view();
+                const View &found = (o.written() ? kernels.values[i] : *kernels.gradients[i]).view(),
+                           &right = (o.written() ? exact.values[i] : *exact.gradients[i]).view();
                 CAPTURE(o.name);
                 CHECK(error_of(found, right, o.floor) <= bound_of(o, type));
             }
@@ -251,7 +251,7 @@ TEST_CASE("kernels: one result in every order of blocks, warps and lanes") {
             int different = 0;
             for (std::size_t i = 0; i < c.operands.size(); i++) {
                 different += first.values[i].bytes() != again.values[i].bytes();
-                if (first.others[i]) different += first.others[i]->bytes() != again.others[i]->bytes();
+                if (first.gradients[i]) different += first.gradients[i]->bytes() != again.gradients[i]->bytes();
             }
             CHECK(different == 0);
         }

@@ -38,8 +38,8 @@ std::string all_bits(const Call& call) {
     call.forward(), call.backward();
     std::string all;
     for (const Guarded& value : call.values) all += value.bytes();
-    for (const auto& other : call.others)
-        if (other) all += other->bytes();
+    for (const auto& gradient : call.gradients)
+        if (gradient) all += gradient->bytes();
     return all;
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("masks: two that differ in one part alone, one after the other, on the
                 if (fresh.operands[i].written())
                     CHECK(error_of(found.values[i].view(), exact.values[i].view(), 1) < 1e-5);
                 else
-                    CHECK(error_of(found.others[i]->view(), exact.others[i]->view(), 1) < 1e-5);
+                    CHECK(error_of(found.gradients[i]->view(), exact.gradients[i]->view(), 1) < 1e-5);
             }
             graph = by_rule(c.rule)(rows).graph;
             CHECK(all_bits(Call(fresh, DType::f32, DType::f32, device)) == first);

@@ -199,13 +199,13 @@ TEST_CASE("products: db comes with the product of dw, or is summed apart") {
         apart.backward(), apart.add(2), apart.backward();
         CHECK(emulator::counts().launches == before + 5);
         for (std::size_t i = 0; i < c.operands.size(); i++)
-            if (c.has_gradient(c.operands[i])) CHECK((together.others[i]->bytes() == apart.others[i]->bytes()));
+            if (c.has_gradient(c.operands[i])) CHECK((together.gradients[i]->bytes() == apart.gradients[i]->bytes()));
         apart.add(2, false);
         const WithRule own({false, true});
         const Refusal never([](const Multiplication& p) -> bool { throw Error(p, " is asked for"); });
         apart.backward();
         apart.add(2), apart.backward();
-        CHECK((together.others[2]->bytes() == apart.others[2]->bytes()));
+        CHECK((together.gradients[2]->bytes() == apart.gradients[2]->bytes()));
     }
 }
 

@@ -71,7 +71,7 @@ OneRecord::OneRecord(const Case& c, DType type)
         t.path = o.name, t.shape = value.shape, t.dtype = value.dtype, t.value = value.data;
         t.parameter = o.weight;
         t.needs_grad = c.has_gradient(o);
-        if (t.needs_grad) t.grad = call.others[i]->view().data;
+        if (t.needs_grad) t.grad = call.gradients[i]->view().data;
     }
     tape_.observe(this);
     tape_.begin("one record", 5, 2, true);
@@ -101,7 +101,7 @@ void OneRecord::backward() {
         if (call.op.operands[i].role != Role::output) continue;
         Tensor* y = record().out[outputs++];
         if (!y->needs_grad) return;
-        y->grad = call.others[i]->view().data;
+        y->grad = call.gradients[i]->view().data;
         y->grad_written = true;
     }
     tape.replay(0, tape.records().size());
@@ -115,7 +115,7 @@ struct RecordCheck : Check {
     bool same_gradients(const Call& a, const Call& b, const char* otherwise = nullptr) const {
         bool same = true;
         each_gradient([&](std::size_t i, const std::string& name) {
-            const bool this_one = a.others[i]->bytes() == b.others[i]->bytes();
+            const bool this_one = a.gradients[i]->bytes() == b.gradients[i]->bytes();
             same = same && this_one;
             if (otherwise) expect(this_one, name, otherwise);
         });
@@ -186,7 +186,7 @@ struct RecordCheck : Check {
         each_gradient([&](std::size_t i, const std::string&) {
             direct.add(i);
             added.tensors[i].grad_written = true;
-            for (const Call* call : {&direct, &added.call}) call->others[i]->fill(c.operands[i].numbers);
+            for (const Call* call : {&direct, &added.call}) call->gradients[i]->fill(c.operands[i].numbers);
         });
         direct.both();
         added.forward();
