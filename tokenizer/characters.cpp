@@ -39,17 +39,17 @@ void Characters::set_flags(const NormaliseOptions& options) {
 // Sets what each code point becomes. If the options say so, the code point is first converted to lower case, and then
 // decomposed without its marks; the other order would give the same results.
 void Characters::set_results(const NormaliseOptions& options) {
-    const bool library = options.rules == Rules::hugging_face;
+    const bool hugging_face = options.rules == Rules::hugging_face;
     unicode::Map lowered, stripped;
     if (options.lower) unicode::add(unicode::lower, lowered);
-    if (options.lower && library) unicode::add(unicode::hugging_face_lower, lowered);
+    if (options.lower && hugging_face) unicode::add(unicode::hugging_face_lower, lowered);
     if (options.strips()) {
         stripped = canonical_decompositions();
         for (auto& [c, parts] : stripped)
             parts.erase(std::remove_if(parts.begin(), parts.end(),
                                        [&](char32_t part) { return (*this)[part].is(Character::mark); }),
                         parts.end());
-        if (library) unicode::add(unicode::hugging_face_strip, stripped);
+        if (hugging_face) unicode::add(unicode::hugging_face_strip, stripped);
     }
     for (const auto& [c, result] : stripped)
         if (lowered.count(c) == 0) set_result(c, result);

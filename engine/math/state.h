@@ -47,6 +47,7 @@ struct State {
     A *count, *top, *total, *values, *keys;
     HD State(const StateShape& n, A* at)
         : count(at), top(at + 1), total(top + n.slots), values(total + n.slots), keys(values + n.slots * n.columns) {}
+    HD A* begin() const { return count; }  // the first of StateShape::numbers() numbers
 };
 
 // Clears a State, or the adjoint (the state of the backward). If n.exponential is true, `top` becomes `far`: minus
@@ -83,10 +84,10 @@ HD void mix(Lanes lanes, int D, A* __restrict to, A a, A b, const S* __restrict 
         each(lanes, D, [&](int d) { to[d] = mul_add(b, A(from[d]), a * to[d]); });
 }
 
-// A key that a state of R slots absorbs. The pack says how much of the key each slot absorbs: R numbers, or 2R if
+// A key row that a state of R slots absorbs. The pack says how much of the key each slot absorbs: R numbers, or 2R if
 // StateShape::paired. key and value are (D). gate is the logit of the key's gate; null if the state has no gates.
 template <class S, class A>
-struct Met {
+struct StateKey {
     const A* pack;
     const S *key, *value;
     const A* gate;
@@ -94,26 +95,26 @@ struct Met {
 
 // Absorbs one key into the state. `scratch` is (2R).
 template <class Lanes, class S, class A>
-HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const Met<S, A>& met, A* scratch) {
+HD void add_key(Lanes lanes, const StateShape& n, const State<A>& to, const StateKey<S, A>& key, A* scratch) {
     const int R = n.slots, D = n.columns;
     A *old = scratch, *now = scratch + R;
-    const A scale = A(n.scale), g = n.gated ? gate_of(met.gate) : A(1), fresh = n.gated ? A(1) - g : A(1);
+    const A scale = A(n.scale), g = n.gated ? gate_of(key.gate) : A(1), fresh = n.gated ? A(1) - g : A(1);
     meet(lanes);
     // One loop per kind of pack: a loop with a branch inside does not vectorise.
     if (n.exponential)
         each(lanes, R, [&](int r) {
-            const A scaled = scale * met.pack[r], top = larger(to.top[r], scaled);
+            const A scaled = scale * key.pack[r], top = larger(to.top[r], scaled);
             old[r] = exp_of(to.top[r] - top), now[r] = exp_of(scaled - top);
             to.top[r] = top;
         });
     else
-        each(lanes, R, [&](int r) { old[r] = g, now[r] = fresh * (scale * met.pack[r]), to.top[r] *= g; });
+        each(lanes, R, [&](int r) { old[r] = g, now[r] = fresh * (scale * key.pack[r]), to.top[r] *= g; });
     each(lanes, R, [&](int r) { to.total[r] = old[r] * to.total[r] + now[r]; });
     if (first(lanes)) *to.count += A(1);
     meet(lanes);
     for (int r = 0; r < R; r++) {
-        mix(lanes, D, to.values + r * D, old[r], n.paired ? scale * met.pack[R + r] : now[r], met.value);
-        if (n.attends) mix(lanes, D, to.keys + r * D, old[r], now[r], met.key);
+        mix(lanes, D, to.values + r * D, old[r], n.paired ? scale * key.pack[R + r] : now[r], key.value);
+        if (n.attends) mix(lanes, D, to.keys + r * D, old[r], now[r], key.key);
     }
 }
 
@@ -125,7 +126,7 @@ HD void join_states(Lanes lanes, const StateShape& n, const State<A>& earlier, c
     meet(lanes);
     const bool empty = real_of(*state.count) == 0, alone = real_of(*earlier.count) == 0;
     meet(lanes);
-    if (empty) each(lanes, n.numbers(), [&](int i) { state.count[i] = earlier.count[i]; });
+    if (empty) each(lanes, n.numbers(), [&](int i) { state.begin()[i] = earlier.begin()[i]; });
     if (empty || alone) return meet(lanes);
     A *old = scratch, *own = scratch + R;
     each(lanes, R, [&](int r) {
@@ -345,33 +346,34 @@ HD void add_query(Lanes lanes, const StateShape& n, const State<A>& to, const Qu
 }
 
 // Adds the gradients of one key to ds (R or 2R, the gradient of the pack before the multiplication by `scale`), dk (D)
-// and dv (D). ds may be null; if dv is null, dk is not used. Returns sum_r w_r dloss/dw_r, where w_r are the weights of
-// this key. This is the derivative of the loss with respect to the log of a factor that all w_r have in common. `row`
-// (R + 2D) is scratch memory.
+// and dv (D). ds and dv may be null. dk is used only if dv is not null and StateShape::attends is set. If the state has
+// gates, returns sum_r w_r dloss/dw_r, where w_r are the weights of this key. This is the derivative of the loss with
+// respect to the log of a factor that all w_r have in common. If the state has no gates, the result must not be used.
+// `row` (R + 2D) is scratch memory.
 template <class Lanes, class S, class A>
-HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& adjoint, const Met<S, A>& met, A* ds, S* dk, S* dv,
+HD A key_grad(Lanes lanes, const StateShape& n, const State<A>& adjoint, const StateKey<S, A>& key, A* ds, S* dk, S* dv,
               A* row) {
     const int R = n.slots, D = n.columns;
     A *weights = row, *to_v = row + R, *to_k = to_v + D, along(0);
-    const A scale = A(n.scale), fresh = n.gated ? A(1) - gate_of(met.gate) : A(1);
+    const A scale = A(n.scale), fresh = n.gated ? A(1) - gate_of(key.gate) : A(1);
     meet(lanes);
     if (n.exponential)
-        each(lanes, R, [&](int r) { weights[r] = exp_of(scale * met.pack[r] - adjoint.top[r]); });
+        each(lanes, R, [&](int r) { weights[r] = exp_of(scale * key.pack[r] - adjoint.top[r]); });
     else
-        each(lanes, R, [&](int r) { weights[r] = fresh * (scale * met.pack[r]); });
+        each(lanes, R, [&](int r) { weights[r] = fresh * (scale * key.pack[r]); });
     each(lanes, D, [&](int d) { to_v[d] = to_k[d] = A(0); });
     meet(lanes);
     for (int r = 0; r < R; r++) {
         const A *of_v = adjoint.values + r * D, *of_k = adjoint.keys + r * D;
-        if (dv) mix(lanes, D, to_v, A(1), n.paired ? scale * met.pack[R + r] : weights[r], of_v);
+        if (dv) mix(lanes, D, to_v, A(1), n.paired ? scale * key.pack[R + r] : weights[r], of_v);
         if (dv && n.attends) mix(lanes, D, to_k, A(1), weights[r], of_k);
         if (!ds && !n.gated) continue;
-        A g = sum(lanes, D, [&](int d) { return of_v[d] * A(met.value[d]); });
+        A g = sum(lanes, D, [&](int d) { return of_v[d] * A(key.value[d]); });
         if (n.paired) {
             if (first(lanes)) ds[R + r] += scale * g;
             g = A(0);
         }
-        if (n.attends) g += sum(lanes, D, [&](int d) { return of_k[d] * A(met.key[d]); });
+        if (n.attends) g += sum(lanes, D, [&](int d) { return of_k[d] * A(key.key[d]); });
         g -= adjoint.total[r];
         along += weights[r] * g;
         if (ds && first(lanes)) ds[r] += scale * (n.exponential ? weights[r] : fresh) * g;

@@ -27,7 +27,7 @@ struct Forward {
         meet(lanes);
         const std::int64_t to = (std::int64_t(plan.document[g]) * chains.heads + head) * n.numbers();
         if (after && p + 1 == plan.first_piece[g + 1])
-            each(lanes, n.numbers(), [&](int k) { after[to + k] = state.count[k]; });
+            each(lanes, n.numbers(), [&](int k) { after[to + k] = state.begin()[k]; });
     }
 };
 

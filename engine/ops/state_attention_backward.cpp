@@ -59,7 +59,7 @@ struct Backward {
         for (int key = plan.key[at + 1] - 1; key >= plan.key[at]; key--) {
             take_up(key);
             on_key(key);
-            if (chains.n.gated) fade_adjoint(lanes, chains.n, adjoint, chains.met(chains.place(key, head)).gate);
+            if (chains.n.gated) fade_adjoint(lanes, chains.n, adjoint, chains.key_at(chains.place(key, head)).gate);
         }
         take_up(none);
     }
@@ -69,14 +69,14 @@ struct Backward {
         // group need it, so it is not computed for the first piece.
         if (p == chains.plan.first_piece[g]) return;
         const State<A> own = chains.state(p + g, head);
-        clear_adjoint(lanes, chains.n, own.count);
+        clear_adjoint(lanes, chains.n, own.begin());
         back(lanes, own, p, head, chains.scratch(i), [](int) {});
     }
     HD void starts(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
         const int g = int(i / chains.heads), head = int(i % chains.heads);
         State<A> adjoint = chains.state(plan.first_piece[g + 1] + g, head);
-        clear_adjoint(lanes, chains.n, adjoint.count);
+        clear_adjoint(lanes, chains.n, adjoint.begin());
         for (int p = plan.first_piece[g + 1] - 1; p > plan.first_piece[g]; p--) {
             const State<A> own = chains.state(p + g, head);
             join_adjoint(lanes, chains.n, own, adjoint, chains.scratch(i));
@@ -91,7 +91,7 @@ struct Backward {
             const auto at = chains.place(key, head);
             A* ds = dpack[at.source];
             S* d = dkv[at.source];
-            const A grown = key_grad(lanes, chains.n, adjoint, chains.met(at), ds ? ds + at.pack : nullptr,
+            const A grown = key_grad(lanes, chains.n, adjoint, chains.key_at(at), ds ? ds + at.pack : nullptr,
                                      d ? d + at.key : nullptr, d ? d + at.value : nullptr, work);
             if (chains.n.gated && first(lanes)) growths[std::int64_t(key) * chains.heads + head] = grown;
         });

@@ -3,7 +3,8 @@
 // time and memory for a chain are linear in its number of rows. A chain is cut into pieces, that is, stretches of its
 // keys and queries, so that several threads can work on it. There are three passes. The first pass computes the total
 // of each piece, that is, the state that contains only the keys of the piece. The second pass computes the state before
-// each piece. The third pass runs through each piece, starting with the state before this piece.
+// each piece; start_pieces() runs these two passes. The third pass (state_attention.cpp, state_attention_backward.cpp)
+// runs through each piece, starting with the state before this piece.
 #pragma once
 #include "engine/math/state.h"
 #include "engine/ops/launch.h"
@@ -24,8 +25,8 @@ struct Keys {
 };
 
 // The arguments and the working memory of a call of state_attention. A group is cut into pieces, that is, stretches of
-// its keys and queries. For each head, `states` has one state before every piece and one at the end of every group;
-// `scratches` has scratch memory for every piece.
+// its keys and queries. For each head, `states` has one state before every piece, and one more entry at the end of
+// every group, which only the backward uses. `scratches` has scratch memory for every piece.
 template <class S, class X, class A>
 struct Chains {
     StatePlan plan;
@@ -58,7 +59,7 @@ struct Chains {
         return {plan.key_source[at], (row * heads + head) * n.packs(), k, n.attends && !tied ? k + width() : k,
                 row * heads + head};
     }
-    HD Met<S, A> met(const Place& p) const {
+    HD StateKey<S, A> key_at(const Place& p) const {
         const S* kv = of.kv[p.source];
         return {of.pack[p.source] + p.pack, kv + p.key, kv + p.value, n.gated ? of.gate[p.source] + p.gate : nullptr};
     }
@@ -70,7 +71,7 @@ struct Chains {
         const int at = p + plan.group[p];
         int key = plan.key[at];
         const auto take_up = [&](int end) {
-            for (; key < end; key++) add_key(lanes, n, state, met(place(key, head)), work);
+            for (; key < end; key++) add_key(lanes, n, state, key_at(place(key, head)), work);
         };
         for (int q = plan.query[at]; q < plan.query[at + 1]; q++) {
             take_up(plan.query_end[q]);
@@ -81,21 +82,23 @@ struct Chains {
 };
 
 // Computes the total of each piece (a stretch of a chain's keys and queries), that is, the state that contains only the
-// keys of the piece. The last piece of a group is left out, because no later piece needs its total.
+// keys of the piece. Stores the total of piece p in the entry of Chains::states for the state before piece p + 1. The
+// last piece of a group is left out, because no later piece needs its total.
 template <class S, class X, class A>
 struct Totals {
     Chains<S, X, A> chains;
     HD void operator()(Lanes lanes, std::int64_t i) const {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
-        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // last piece of the group: no later piece needs its total
+        if (p + 1 == chains.plan.first_piece[g + 1]) return;  // the last piece of the group
         const State<A> own = chains.state(p + g + 1, head);
-        clear_state(lanes, chains.n, own.count);
+        clear_state(lanes, chains.n, own.begin());
         chains.forth(lanes, own, p, head, chains.scratch(i), true, [](int) {});
     }
 };
 // Computes the state before every piece of a group, by joining the totals of the earlier pieces. A total is the state
-// that contains only the keys of one piece. If `before` is not null, it contains the state before the first piece;
-// otherwise the state before the first piece is empty.
+// that contains only the keys of one piece. Works in place: adds all earlier keys to the total that is stored in each
+// entry. If `before` is not null, it contains the state before the first piece; otherwise the state before the first
+// piece is empty.
 template <class S, class X, class A>
 struct Starts {
     Chains<S, X, A> chains;
@@ -105,9 +108,9 @@ struct Starts {
         const StatePlan& plan = chains.plan;
         const int g = int(i / chains.heads), head = int(i % chains.heads);
         State<A> state = chains.state(plan.first_piece[g] + g, head);
-        clear_state(lanes, n, state.count);
+        clear_state(lanes, n, state.begin());
         const std::int64_t from = (std::int64_t(plan.document[g]) * chains.heads + head) * n.numbers();
-        if (before) each(lanes, n.numbers(), [&](int k) { state.count[k] = before[from + k]; });
+        if (before) each(lanes, n.numbers(), [&](int k) { state.begin()[k] = before[from + k]; });
         for (int p = plan.first_piece[g]; p + 1 < plan.first_piece[g + 1]; p++) {
             const State<A> next = chains.state(p + g + 1, head);
             join_states(lanes, n, state, next, chains.scratch(i));
@@ -119,11 +122,11 @@ struct Starts {
 inline StateShape shape_of(const View& y, const StateRule& rule) {
     return {rule.slots,
             int(y.columns()) / rule.heads,
-            rule.pack == StatePack::exponential,
-            rule.pack == StatePack::gated,
-            rule.read == StateRead::attend,
-            rule.read == StateRead::kernel,
-            rule.pack == StatePack::pair,
+            /*exponential=*/rule.pack == StatePack::exponential,
+            /*gated=*/rule.pack == StatePack::gated,
+            /*attends=*/rule.read == StateRead::attend,
+            /*kernel=*/rule.read == StateRead::kernel,
+            /*paired=*/rule.pack == StatePack::pair,
             rule.scale,
             rule.floor};
 }

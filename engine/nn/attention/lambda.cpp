@@ -52,9 +52,9 @@ class LambdaAttention : public StateAttention {
     std::unique_ptr<AttentionState> state(const Slots& slots) const override {
         auto state = StateAttention::state(slots);
         if (reach_ > 0)
-            static_cast<KeptState&>(*state).texts.emplace_back().allocate({slots.count, reach_ * shape_.width},
-                                                                          output_.weight->dtype,
-                                                                          output_.weight->device);
+            static_cast<KeptState&>(*state).per_text.emplace_back().allocate({slots.count, reach_ * shape_.width},
+                                                                             output_.weight->dtype,
+                                                                             output_.weight->device);
         return state;
     }
 
@@ -80,7 +80,7 @@ Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vec
     std::vector<Tensor*> values = kv;
     const SegmentGraph* graph = context.graph;
     if (context.step) {
-        Kept& near = static_cast<KeptState&>(*context.state).texts[1];
+        Kept& near = static_cast<KeptState&>(*context.state).per_text[1];
         const std::int64_t n = y->rows();
         if (context.step->written > 0) {
             Tensor* old = embedding(tape, context.step->slots, near.tensor(), name_ + ".near");

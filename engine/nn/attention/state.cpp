@@ -31,8 +31,8 @@ SegmentGraph graph_of_step(const SegmentGraph& graph, bool first) {
 std::unique_ptr<AttentionState> StateAttention::state(const Slots& slots) const {
     auto state = std::make_unique<KeptState>();
     const Tensor& w = *output_.weight;
-    state->texts.emplace_back().allocate({slots.count, state_numbers(shape_.width, rule_)}, arithmetic_of(w.dtype),
-                                         w.device);
+    state->per_text.emplace_back().allocate({slots.count, state_numbers(shape_.width, rule_)}, arithmetic_of(w.dtype),
+                                            w.device);
     return state;
 }
 
@@ -60,10 +60,10 @@ Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& key
     if (context.step) here.graph = &tape.hold(graph_of_step(*context.graph, first));
     Tensor* x = read(tape, queries.x, context.rows.position, context.rotary_table);
     Tensor *before = nullptr, *after = nullptr;
-    if (!first) before = embedding(tape, context.step->slots, state->texts[0].tensor(), name_ + ".before");
+    if (!first) before = embedding(tape, context.step->slots, state->per_text[0].tensor(), name_ + ".before");
     Tensor* y = state_attention(tape, x, packs, kvs, shape_.width, *here.graph, rule_, name_, before,
                                 context.step ? &after : nullptr, gates);
-    if (context.step) state->texts[0].store(context.step->slots, after);
+    if (context.step) state->per_text[0].store(context.step->slots, after);
     return output_(tape, beside(tape, y, x, kvs, here), name_ + ".output");  // (Nq,C): Nq query rows
 }
 

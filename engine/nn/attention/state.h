@@ -23,14 +23,14 @@ class StateAttention : public ProjectedAttention {
         Tensor *pack, *kv, *gate = nullptr;
     };
     // The decoding state. `pack`, `kv` and `gate` are what take() returned for the memory, that is, the rows that were
-    // read before the first step (a source text, latents or the encoder's rows). Each tensor in `texts` has one row for
-    // each text that is generated; texts[0] holds the states of bounded size.
+    // read before the first step (a source text, latents or the encoder's rows). Each tensor in `per_text` has one row
+    // for each generated text: first the states of bounded size, then what a kind adds (lambda.cpp).
     struct KeptState : AttentionState {
         Kept pack, kv, gate;
-        std::vector<Kept> texts;
+        std::vector<Kept> per_text;
         bool has_memory() override { return kv.tensor(); }
         void branch(Tape& tape, const Branches& b) override {
-            for (Kept& each : texts) each.copy(tape, b.from_slots, b.to_slots);
+            for (Kept& each : per_text) each.copy(tape, b.from_slots, b.to_slots);
         }
     };
     StateAttention(const AttentionPlace& at, const StateRule& rule)

@@ -131,6 +131,7 @@ void run_tile(const GemmProblem& g, const Part& at, std::int64_t depth, const fl
 }
 
 inline std::int64_t panels_of(std::int64_t columns) { return (columns + tile_columns - 1) / tile_columns; }
+// Number of floats that a packed block of A needs, in either layout.
 constexpr std::int64_t a_room = block_rows / tile_rows * panel_across;
 static_assert(a_room >= tile_rows * row_along);
 
@@ -141,13 +142,15 @@ std::int64_t block_columns(std::int64_t columns, std::int64_t cache) {
     return smaller(panels_of(columns), most > 1 ? most : 1) * tile_columns;
 }
 
+// Returns the number of floats that block() needs for packed A and B.
 std::int64_t scratch(std::int64_t n, std::int64_t cache) {
     return a_room + block_columns(n, cache) / tile_columns * b_panel;
 }
 
-void block(const GemmProblem& g, const Area& area, float* packed_b) {
+// Computes an area of C. `scratch` has room for the packed panels of B, followed by the packed block of A.
+void block(const GemmProblem& g, const Area& area, float* scratch) {
     const std::int64_t width = block_columns(area.n1 - area.n0, g.cache);
-    float* packed_a = packed_b + width / tile_columns * b_panel;
+    float *const packed_b = scratch, *const packed_a = scratch + width / tile_columns * b_panel;
     // `height` is the number of rows of A that are packed together. Usually these are the rows of one tile, because
     // they fit into the first-level cache. If the columns of A are contiguous, more rows are packed, because longer
     // contiguous pieces are read faster.
