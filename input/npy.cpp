@@ -17,14 +17,14 @@ std::string after(const std::string& header, const std::string& key) {
     return begin == header.npos ? "" : header.substr(begin);
 }
 
-// Reads the shape at the beginning of `words`, such as "(3, 2)". Returns false if `words` begins with anything else.
-bool read_shape(const std::string& words, std::int64_t& rows, std::int64_t& columns) {
-    const std::size_t comma = words.find(','), end = words.find(')');
-    if (words.empty() || words[0] != '(' || comma > end || end == words.npos) return false;
-    std::string second = words.substr(comma + 1, end - comma - 1);
+// Reads the shape at the beginning of `text`, such as "(3, 2)". Returns false if `text` begins with anything else.
+bool read_shape(const std::string& text, std::int64_t& rows, std::int64_t& columns) {
+    const std::size_t comma = text.find(','), end = text.find(')');
+    if (text.empty() || text[0] != '(' || comma > end || end == text.npos) return false;
+    std::string second = text.substr(comma + 1, end - comma - 1);
     second.erase(0, second.find_first_not_of(' '));
     while (!second.empty() && (second.back() == ',' || second.back() == ' ')) second.pop_back();
-    return read_number(words.substr(1, comma - 1), rows) && read_number(second, columns) && rows >= 0 && columns >= 0;
+    return read_number(text.substr(1, comma - 1), rows) && read_number(second, columns) && rows >= 0 && columns >= 0;
 }
 
 template <class T>
@@ -57,8 +57,8 @@ std::string read_npy(const std::string& bytes, Matrix& m) {
     const std::size_t count = (bytes.size() - begin) / size;
     if (m.columns == 0 || std::size_t(m.rows) > count / std::size_t(m.columns) ||
         std::size_t(m.rows * m.columns) * size != bytes.size() - begin)
-        return "holds " + std::to_string(bytes.size() - begin) + " bytes of numbers, which its shape (" +
-               std::to_string(m.rows) + ", " + std::to_string(m.columns) + ") does not need";
+        return "holds " + std::to_string(bytes.size() - begin) + " bytes of numbers, which do not fit its shape (" +
+               std::to_string(m.rows) + ", " + std::to_string(m.columns) + ")";
     m.numbers.assign(count, 0);
     size == 4 ? read_numbers<float>(bytes.data() + begin, m.numbers)
               : read_numbers<double>(bytes.data() + begin, m.numbers);

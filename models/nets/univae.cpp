@@ -36,7 +36,7 @@ UniVaeOptions complete(UniVaeOptions o) {
     if (o.conditional && K == 0)
         throw BadUsage("conditional=true needs latents, and latent_layers is 0; a run of unilm does without latents");
     if (o.conditional && !o.mask.empty())
-        throw BadUsage("conditional=true has masks of its own, which no mask in words replaces: leave out mask=");
+        throw BadUsage("conditional=true has masks of its own, which mask= cannot replace: leave out mask=");
     if (o.latent.source_prior && !o.conditional)
         throw BadUsage(
             "source_prior=true needs conditional=true: else the encoder half reads only the source, as the prior does");
@@ -73,7 +73,7 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
     for (int i = 0; i < o.backbone.layers; i++)
         if (const int mask = masks->of_layers()[i]; mask >= 0)
             masks->masks()[mask].expect_bottleneck(latent_of(i) >= 0);
-    if (const std::string why = masks->unwritable(false); !why.empty()) throw BadUsage(why);
+    if (const std::string why = masks->unwritable(/*goes_on=*/false); !why.empty()) throw BadUsage(why);
 }
 
 int UniVae::latent_of(int layer) const {

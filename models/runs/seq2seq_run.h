@@ -33,7 +33,7 @@ class Seq2SeqRun : public RunOf<Seq2SeqSettings, EncoderDecoder, TargetRun> {
     }
     std::string description() const override;
 
-    std::string unwritable(bool) const override { return masks.own ? masks.own->unwritable(false) : ""; }
+    std::string unwritable(bool) const override { return masks.own ? masks.own->unwritable(/*goes_on=*/false) : ""; }
     std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
     std::vector<Numbers> features(const Strings& lines) const override;
 };

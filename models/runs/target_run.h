@@ -85,9 +85,11 @@ class TargetRun : public Run {
     std::unique_ptr<Task> task(const TrainingText& text) override;
     bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs pairs
     // Whether the run can generate from left to right: an objective trains this, and the setting `mask` allows it.
-    bool writes() const { return mixture.has(Objective::writes) && unwritable(false).empty(); }
+    bool writes() const { return mixture.has(Objective::writes) && unwritable(/*backward=*/false).empty(); }
     // Whether the run can generate from right to left.
-    bool writes_backward() const { return mixture.has(Objective::writes_backward) && unwritable(true).empty(); }
+    bool writes_backward() const {
+        return mixture.has(Objective::writes_backward) && unwritable(/*backward=*/true).empty();
+    }
     // Returns why the setting `mask` does not allow generation from left to right or, if `backward`, from right to
     // left. Returns "" if the setting allows it.
     virtual std::string unwritable(bool /*backward*/) const { return ""; }

@@ -45,7 +45,7 @@ Example condition_and_target(const Sentence& s, std::uint32_t, const ObjectiveOp
 void push_joint(Batch& b, const LayerMasks& masks) {
     std::vector<int> label_of(b.rows.count(), -1);
     for (int m = 0; m < b.labels.size(); m++) label_of[b.labels.rows[m]] = m;
-    const bool reads = !b.read.empty();
+    const bool conditional = !b.read.empty();  // the decoder half also reads the source
     int source_row = 0, row = 0;
     for (std::size_t d = 0; d < b.parts.size(); d++) {
         b.joint_cls_rows.push_back(b.joint.count());
@@ -56,14 +56,14 @@ void push_joint(Batch& b, const LayerMasks& masks) {
         b.joint_read_which.resize(b.joint.count(), -1);
         for (int t = 0; t < b.parts[d].target; t++) {
             if (label_of[row] >= 0) b.joint_decoder_rows.push_back(b.joint.count());
-            b.joint_read_which.push_back(reads ? b.read_which[row] : -1);
-            b.joint_parts.push_back(!reads || t >= b.read[d].source);
+            b.joint_read_which.push_back(conditional ? b.read_which[row] : -1);
+            b.joint_parts.push_back(!conditional || t >= b.read[d].source);
             b.joint_which.push_back(-1);
             b.joint.push_from(b.rows, row++);
         }
     }
     b.bucket += ",joint";
-    if (reads) {
+    if (conditional) {
         b.joint_lower_graph = b.joint_upper_graph = conditional_mask(b.parts, b.read);
         return;
     }
@@ -93,7 +93,9 @@ void masks_of_halves(Batch& b, const ObjectiveOptions& o) {
     b.latent_graph = latent_mask(b.parts);
     b.masks.of_layer = o.masks->of_layers();
     for (const MaskWords& words : o.masks->masks()) {
-        const MaskWords::Written w = words.written(1, false);
+        // Asks the mask about a source of one row, the latent. If the rows of the decoder half see this row, the layers
+        // with this mask use latent_graph, otherwise `graph`; the window of the mask is added to it.
+        const MaskWords::Written w = words.written(1, /*goes_on=*/false);
         b.masks.graphs.push_back(with_window(w.from < w.to ? b.latent_graph : b.graph, w.window));
     }
     if (o.joint) push_joint(b, *o.masks);
