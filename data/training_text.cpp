@@ -13,6 +13,8 @@
 namespace masquerade {
 namespace {
 
+// Moves about one training line in fifty to the held-out lines. A hash of the line decides: the key of a random stream
+// that is named after the line. If no training line is left, all lines become training lines again.
 void hold_out(TrainingText& t) {
     std::vector<std::string> kept, kept_targets;
     for (std::size_t i = 0; i < t.train.size(); i++) {

@@ -29,7 +29,7 @@ class Option {
     Option excludes(Option other) const;
 
     bool given() const;
-    std::string name() const;     // as in --help: "--beam"; for a positional option, "words"
+    std::string name() const;     // as in --help, for example "--beam" or, for a positional option, "words"
     std::string heading() const;  // the heading above the option in --help
 
   private:
@@ -79,8 +79,8 @@ class Options {
 };
 
 // Call this if `model`, the model of the run folder `run`, does not support the options of `group`. Throws BadUsage if
-// the user gave one of these options. The title of the group names the models that support the options, such as "of A
-// and B".
+// the user gave one of these options. The message continues with the title of the group, which names the models that
+// support the options. The title must therefore have the form "of A and B".
 void refuse_options(const Options& group, const std::string& run, const std::string& model);
 
 }  // namespace masquerade

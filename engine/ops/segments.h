@@ -27,7 +27,7 @@ struct KeySegment {
     int source = 0;          // index of the key/value tensor with the keys of the segment
     int begin = 0, end = 0;  // the rows [begin, end) of key/value tensor `source`
     int place = 0;           // position in the document of the segment's first row; used by window_all and along
-    int before = 0;          // number of rows before the segment in its part (source or target) of the document
+    int before = 0;          // position of the first row in its part (source or target) of the document
 };
 
 struct QuerySegment {
@@ -39,15 +39,18 @@ struct QuerySegment {
     Rule rule = Rule::full;            // says which keys of `self` a query row sees
     // The fields from `window` to `block_last` form the pattern, which exists if window >= 0 or block > 0. A query at
     // position i then sees a key of `self` only if the rule and at least one of these fields let the query see the key.
-    int window = -1;          // position i sees the positions j with |i - j| <= window * dilation; -1: no window
-    int dilation = 1;         // only distances i - j that are multiples of dilation are in the window
-    int stride = 0;           // with a window, i also sees all j where i - j is a multiple of stride; 0: no stride
-    int globals = 0;          // the first `globals` positions see all positions and are seen by all positions
-    int block = 0;            // positions are cut into blocks of this size, for the next two fields; 0: no blocks
-    int block_before = 0;     // position i sees its own block and this many blocks before it; -1: not even its own
-    int block_last = 0;       // a query also sees the last `block_last` positions of every block
-    bool window_all = false;  // true if the pattern also limits which keys are seen in key segments other than `self`
-    bool along = false;       // true if the pattern limits all key segments and counts positions in the document
+    int window = -1;       // position i sees the positions j with |i - j| <= window * dilation; -1: no window
+    int dilation = 1;      // only distances i - j that are multiples of dilation are in the window
+    int stride = 0;        // with a window, i also sees all j where i - j is a multiple of stride; 0: no stride
+    int globals = 0;       // the first `globals` positions see all positions and are seen by all positions
+    int block = 0;         // positions are cut into blocks of this size, for the next two fields; 0: no blocks
+    int block_before = 0;  // position i sees its own block and this many blocks before it; -1: not even its own
+    int block_last = 0;    // a query also sees the last `block_last` positions of every block
+    // true if the pattern also limits the key segments other than `self`. Window and stride then use distances in the
+    // document; globals and blocks are counted within the source or the target.
+    bool window_all = false;
+    // true if the pattern limits all key segments, and all its positions are counted in the document
+    bool along = false;
     // For Rule::bits: index in SegmentGraph::bits of the first bit of this segment. Each query row has one bit for each
     // key of `self`; the bits of the next row follow directly.
     int bits_begin = -1;

@@ -47,8 +47,8 @@ class GaussianMixture {
 
     // Returns log p of every row of x(N,D), f32, in nats.
     Numbers log_densities(const View& x) const;
-    // Draws a row of D numbers, which depends only on (stream, line). `temperature` scales the deviation of the row
-    // from the mean of its component.
+    // Draws a row of D numbers. `temperature` scales the deviation of the row from the mean of its component. The
+    // random numbers depend only on (stream, line).
     Numbers draw(const Stream& stream, std::uint32_t line, double temperature = 1) const;
     // Like draw(), but draws only the numbers [from, to) of the row x, given all other numbers of x.
     Numbers draw_rest(Numbers x, int from, int to, const Stream& stream, std::uint32_t line,

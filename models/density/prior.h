@@ -19,8 +19,8 @@ class LatentPrior {
                            const std::vector<int>& lengths = {});
 
     // Draws a code, projected to the nearest point of the latent space. `temperature` scales the deviation of the code
-    // from the mean of its component. The code depends only on seed, line and `number`, the index of the sample for
-    // this line.
+    // from the mean of its component. The random numbers depend only on seed, line and `number`, the index of the
+    // sample for this line.
     Numbers draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
                  double temperature = default_temperature) const;
     // Like draw(), but draws only the numbers [from, to) of a code, given all other numbers of `code`.

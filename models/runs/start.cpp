@@ -168,9 +168,9 @@ void Start::expect_same_sizes(const Stacks& ours) const {
         RunSettings::declare_backbone(*config, *stack);
         RunSettings::declare_foreign(*config, *stack);
     }
-    // If the kind of attention of the new model does not support rotary positions, the new model has a position table.
-    // If the weights have rotary positions, there is no table to copy: the new table is initialised at random, and
-    // rotary settings are not compared.
+    // If at least one kind of attention of the new model does not support rotary positions, the new model has a
+    // position table. If the weights have rotary positions, there is no table to copy: the new table is initialised at
+    // random, and rotary settings are not compared.
     const AttentionWords kinds(b.attention, 0);
     const auto rotates = [](const AttentionKind* kind) { return kind->rotates; };
     const bool unrotated = a.rotary && !b.rotary && !std::all_of(kinds.named().begin(), kinds.named().end(), rotates);

@@ -126,7 +126,7 @@ TEST_CASE("text: files that cannot be read, or hold no sentence") {
               .find("x.txt: none of 2 lines with a tab has both a source before it and a target behind it") == 0);
     CHECK(message_of("a\t \n").find("x.txt: none of 1 line with a tab") == 0);
     CHECK(read_text(folder.write("good", "a b\nc")).source == Lines{"a b", "c"});
-    std::string large(300000, 'a');  // more than one block of the reader
+    std::string large(300000, 'a');  // larger than the smallest buffer of read_whole(), 64 KiB
     CHECK(read_bytes(folder.write("large", large)) == large);
 }
 

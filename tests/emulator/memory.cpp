@@ -41,12 +41,13 @@ using Tick = std::uint32_t;
 struct Cell {
     // When the last write was: after which barrier of the block, and after which barrier of the warp.
     Tick written, written_between;
-    // When the last reads were, in the same two counts; the readers are some lanes of one warp.
+    // When the last reads were, in the same two counts. The readers are the lanes `lanes` (a bit for each) of warp
+    // `warp`. If `warp` is many_warps, they are threads of several warps, and `lanes` has no meaning.
     Tick read, read_between;
     Tick read_elsewhere;  // when a thread of an earlier block has read it, too
     unsigned lanes;
-    std::uint16_t writer, warp;
-    bool atomic;
+    std::uint16_t writer, warp;  // writer: the number of the thread that has written last
+    bool atomic;                 // true if the last write was an atomic operation
 };
 constexpr std::uint16_t many_warps = 0xffff;
 

@@ -24,7 +24,8 @@ struct Target {
 // target of runs.cpp.
 const std::vector<Target>& targets();
 
-// The targets of readers.cpp: one for each function that reads files.
+// The targets of readers.cpp: one for each kind of file or folder that is damaged and then read. These are safetensors,
+// config.json, the index of shards (index.json), runs, the links of a run, settings, and tokenizer.json.
 std::vector<Target> reader_targets();
 
 }  // namespace masquerade::fuzz

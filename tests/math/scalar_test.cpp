@@ -13,8 +13,8 @@
 
 using namespace masquerade;
 
-// Returns the difference of y and the exact value, in units in the last place of the float that is nearest to the exact
-// value.
+// Returns the difference of y and the exact value. The unit is the distance between the two floats around the exact
+// value (unit in the last place).
 static double ulps(float y, double exact) {
     if (std::isnan(exact)) return std::isnan(y) ? 0 : INFINITY;
     if (std::isinf(float(exact))) return y == float(exact) ? 0 : INFINITY;

@@ -357,7 +357,7 @@ TEST_CASE("a tokenizer that was written is read as it was") {
     folder.write("tokenizer.json", tokenizer_json(plain, {}));
     HuggingFace again = read_tokenizer_json(path);
     CHECK(tokens_of(again.vocabulary) == tokens_of(plain));
-    CHECK(again.notes.size() == 1);  // a note that [CLS] is missing
+    CHECK(again.notes.size() == 1);  // no post_processor adds [CLS] and [SEP]; without [CLS], none is written
     REQUIRE(again.added.size() == 2);
     CHECK(again.added[1].text == "[SEP]");
 }

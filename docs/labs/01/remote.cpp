@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// The functions of lab 1 that the check calls in the student's process. REMOTE lists the result type, the name and the
+// parameters of a function, then its arguments as they are sent (docs/labs/remote/judge.h).
+//
 // Each call sends the whole model, with all its numbers, to the student's process, and takes it back. Therefore, the
 // student's process need not keep anything from one call to the next.
 #include "docs/labs/01/lab.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// The functions of lab 4 that the check calls in the student's process. REMOTE lists the result type, the name and the
+// parameters of a function, then its arguments as they are sent (docs/labs/remote/judge.h).
+//
 // The engine and the check read the graph that the student's process returns. Therefore, looked_at() first checks that
 // all indices in the graph are in range.
 #include "docs/labs/04/lab.h"

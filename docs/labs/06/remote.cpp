@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// The functions of lab 6 that the check calls in the student's process. REMOTE lists the result type, the name and the
+// parameters of a function, then its arguments as they are sent (docs/labs/remote/judge.h).
+//
 // The student's process counts the work, and sends the counts with each result. Unlike a result, a count can be forged
 // by the student's code.
 #include "docs/labs/06/lab.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The functions of lab 8 that the check calls in the student's process. REMOTE lists the result type, the name and the
+// parameters of a function, then its arguments as they are sent (docs/labs/remote/judge.h).
 #include "docs/labs/08/lab.h"
 #include "docs/labs/remote/both.h"
 

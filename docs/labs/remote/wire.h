@@ -27,6 +27,8 @@ constexpr std::size_t arena_from = 64 << 10;              // an array with at le
 constexpr std::size_t longest = 64 << 20;                 // largest size of a message, in bytes
 inline char* arena = nullptr;
 
+// The kinds of messages. callback: the server calls an argument that is a function. error: the called function threw an
+// exception. engine_error: it threw masquerade::Error, which the judge throws again.
 enum class Kind : std::uint8_t { call, result, error, engine_error, callback };
 
 // Exception: the other process has sent a message that violates the protocol.
@@ -43,7 +45,8 @@ using Callback = std::function<void(struct Message& arguments, struct Message& r
 struct Message {
     Kind kind = Kind::call;
     std::string bytes;
-    std::size_t at = 0, arena_used = 0;
+    std::size_t at = 0;          // offset in `bytes` of the next value to take
+    std::size_t arena_used = 0;  // in the judge: bytes of the arena that the large arrays of this call occupy
     std::vector<Callback>* callbacks = nullptr;  // in the judge: the arguments that are functions
 
     void put_bytes(const void* from, std::size_t n) { bytes.append(static_cast<const char*>(from), n); }

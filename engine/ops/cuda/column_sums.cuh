@@ -20,12 +20,14 @@ struct ElementOf {
     HD float operator()(std::int64_t row, int c) const { return float(x[row * step + c]); }
 };
 
-// The number of columns that a lane sums. If the terms are elements of a matrix, a lane reads a packet of 16 bytes at a
-// time, and sums the columns of this packet. For any other function `term`, a lane sums 1 column.
+// The number of columns that a lane sums if terms_in_packets() is true: the columns of one packet of 16 bytes. If
+// terms_in_packets() is false, a lane sums 1 column.
 template <class F>
 constexpr int columns_of_lane = 1;
 template <class S>
 constexpr int columns_of_lane<ElementOf<S>> = per_packet<S>;
+// Returns true if the terms are elements of a matrix whose rows all begin at a multiple of 16 bytes, so that a lane can
+// read packets.
 template <class F>
 bool terms_in_packets(const F&) {
     return false;

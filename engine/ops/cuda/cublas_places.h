@@ -45,6 +45,7 @@ inline std::vector<std::string> cublas_places(const CublasSearch& search) {
 
     std::vector<std::string> folders;  // patterns for glob()
     const std::string& root = search.root;
+    // The third pattern is for /usr/local/cuda and, if `major` is 13, also for cuda-13 and cuda-13.*.
     for (const std::string& toolkit :
          {search.value_of("CUDA_HOME"), search.value_of("CUDA_PATH"),
           root + "/usr/local/cuda{" + text(",-", search.major, ",-", search.major, ".*") + "}", root + "/opt/cuda"})

@@ -304,8 +304,9 @@ TEST_CASE("canvas: slots beside equal tokens decide together") {
             CHECK(write_one(model, o).tokens.size() == (end > 0.5 ? 1 : in_parallel ? 3 : 2));
         }
     }
-    // A slot decides alone if it wants another token than its neighbour, if it is closed, or if it is beside another
-    // token.
+    // An open slot is combined only with other open slots that want the same token and are at the same run of this
+    // token. A slot decides alone if its neighbour wants another token or is closed, or if the slot touches no token
+    // equal to the one that it wants.
     const SlotScore third{7, std::log(0.3), std::log(0.6), std::log(0.25)},
         other{8, std::log(0.5), std::log(0.4), std::log(0.25)};
     Fixed model({{}, {}, {third, third, other}, {third, third, third, third}});
