@@ -68,19 +68,18 @@ void set_number(void* data, cudaDataType_t type, std::uint64_t i, float x) {
     static_cast<std::uint16_t*>(data)[i] = std::uint16_t(bits >> 16);
 }
 
-// Returns true if the product can be computed. Sets s to the sizes of the product.
-bool fits(const Operation& o, const Layout& a, const Layout& b, const Layout& c, Sizes& s) {
-    s = {o.transpose_a ? a.columns : a.rows, o.transpose_b ? b.rows : b.columns, o.transpose_a ? a.rows : a.columns};
-    if ((o.transpose_b ? b.columns : b.rows) != s.k || c.rows != s.m || c.columns != s.n) {
+// Returns the sizes of the product. Complains about a product that cuBLASLt does not compute.
+Sizes sizes_of(const Operation& o, const Layout& a, const Layout& b, const Layout& c) {
+    const Sizes s{o.transpose_a ? a.columns : a.rows, o.transpose_b ? b.rows : b.columns,
+                  o.transpose_a ? a.rows : a.columns};
+    if ((o.transpose_b ? b.columns : b.rows) != s.k || c.rows != s.m || c.columns != s.n)
         complain("cuBLASLt: sizes that do not belong together");
-        return false;
-    }
     const bool f32 = a.type == CUDA_R_32F && b.type == CUDA_R_32F && c.type == CUDA_R_32F;
     const bool bf16 = a.type == CUDA_R_16BF && b.type == CUDA_R_16BF && (c.type == CUDA_R_16BF || c.type == CUDA_R_32F);
     const bool bias = o.epilogue == CUBLASLT_EPILOGUE_BIAS || o.epilogue == CUBLASLT_EPILOGUE_BGRADB;
     const bool possible = (f32 || bf16) && (!bias || (o.bias_type == c.type && o.bias));
     if (!possible) complain("cuBLASLt: types of which its table has no row, or no bias");
-    return possible;
+    return s;
 }
 
 struct Product {
@@ -182,9 +181,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t preference, int,
                                               cublasLtMatmulHeuristicResult_t* best, int* found) {
-    Algorithm algorithm{held<Preference>(preference), {}};
-    *found = fits(held<Operation>(operation), held<Layout>(a), held<Layout>(b), held<Layout>(c), algorithm.sizes);
-    if (!*found) return CUBLAS_STATUS_NOT_SUPPORTED;
+    const Algorithm algorithm{held<Preference>(preference),
+                              sizes_of(held<Operation>(operation), held<Layout>(a), held<Layout>(b), held<Layout>(c))};
+    *found = 1;
     std::memset(best, 0, sizeof *best);
     std::memcpy(&best->algo, &algorithm, sizeof algorithm);
     best->state = CUBLAS_STATUS_SUCCESS;
@@ -206,7 +205,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
               *static_cast<const float*>(alpha),
               *static_cast<const float*>(beta),
               {}};
-    if (!fits(p.o, p.a, p.b, p.c, p.s)) return CUBLAS_STATUS_INVALID_VALUE;
+    p.s = sizes_of(p.o, p.a, p.b, p.c);
     Algorithm chosen;
     std::memcpy(&chosen, algo, sizeof chosen);
     const auto aligned = [](const void* at, std::uint32_t to) {

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -86,7 +87,10 @@ Event& event_of(cudaEvent_t event) { return *reinterpret_cast<Event*>(event); }
 
 namespace masquerade::ptx {
 
-void complain(const std::string& what) { std::fprintf(stderr, "complaint: %s\n", what.c_str()); }
+void complain(const std::string& what) {
+    std::fprintf(stderr, "complaint: %s\n", what.c_str());
+    std::abort();
+}
 void submit(Work work) { (captured ? *captured : requested).push_back(std::move(work)); }
 void submit_launch(Work work) {
     if (!captured) counts.launches++;
@@ -128,16 +132,11 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t stub, dim3 blocks, dim3 threads, voi
                                cudaStream_t stream) {
     const auto found = functions().find(reinterpret_cast<const void*>(stub));
     Kernel* kernel = found == functions().end() ? nullptr : find_kernel(found->second.name);
-    if (!kernel) {
-        complain("no translated kernel " + (found == functions().end() ? "of this stub" : found->second.name));
-        return result(cudaErrorInvalidDeviceFunction);
-    }
+    if (!kernel) complain("no translated kernel " + (found == functions().end() ? "of this stub" : found->second.name));
     expect_stream(stream, "a launch");
-    if (shared > found->second.most_dynamic) {
+    if (shared > found->second.most_dynamic)
         complain(found->second.name + ": asks for " + std::to_string(shared) + " bytes of shared memory, allowed are " +
                  std::to_string(found->second.most_dynamic));
-        return result(cudaErrorInvalidConfiguration);
-    }
     std::vector<char> parameters;
     for (std::size_t i = 0; i < kernel->parameters.size(); i++) {
         const Parameter& p = kernel->parameters[i];
@@ -214,9 +213,9 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
     return result(cudaSuccess);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
-    if (!captured) return wait_for_all(), result(cudaSuccess);
-    complain("a wait while a step is captured");
-    return result(cudaErrorStreamCaptureUnsupported);
+    if (captured) complain("a wait while a step is captured");
+    wait_for_all();
+    return result(cudaSuccess);
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
     captured = new Graph;

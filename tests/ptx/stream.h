@@ -7,8 +7,9 @@
 
 namespace masquerade::ptx {
 
-// Prints on standard error what the host did although CUDA's manual forbids it. The tests should cause no complaint.
-void complain(const std::string& what);
+// Prints on standard error what the host did although CUDA's manual forbids it, and aborts, so that the running test
+// fails.
+[[noreturn]] void complain(const std::string& what);
 
 // Adds a launch to the counts that PTX_COUNTS requests (kernels.cpp), under the name of a function that is no
 // translated kernel, such as a product of cuBLASLt.
