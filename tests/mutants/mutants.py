@@ -82,13 +82,17 @@ def read_list(path):
 
 
 def whole_expression(text):
-    depth = 0
+    if re.match(r'\{|(if|for|while|do|return|const|auto)\b', text):
+        return False
+    depth = unanswered = 0
     text = re.sub(r'<[\w\s:,*<>]*>', '', text)  # removes template arguments
-    for sign in re.sub(r"'(\\.|.)'|\"(\\.|[^\"])*\"", '0', text):
+    for sign in re.sub(r"'(\\.|.)'|\"(\\.|[^\"])*\"", '0', text).replace('::', ''):
         depth += (sign in '([{') - (sign in ')]}')
-        if depth < 0 or (sign == ',' and depth == 0):
+        if depth == 0:
+            unanswered += (sign == '?') - (sign == ':')
+        if depth < 0 or unanswered < 0 or (sign == ',' and depth == 0):
             return False
-    return depth == 0 and re.search(r'[-+*/%&|<=?:,]$', text) is None
+    return depth == unanswered == 0 and re.search(r'[-+*/%&|<=?:,]$', text) is None
 
 
 def read_lists():
@@ -109,7 +113,7 @@ def read_lists():
             mistakes.append(f'{m.where}: {m.name}: a declaration cannot be replaced: take what stands behind its =')
         for text in () if m.statement else (m.old, m.new):
             if not whole_expression(text):
-                mistakes.append(f'{m.where}: {m.name}: no whole expression, by its brackets or a comma: {text}')
+                mistakes.append(f'{m.where}: {m.name}: no whole expression, by its first word, brackets, ?: or a comma: {text}')
     if mistakes:
         raise Mistake('\n'.join(mistakes))
     return mutants
