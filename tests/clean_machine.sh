@@ -28,8 +28,8 @@ leave() {
 trap leave EXIT
 trap 'echo "clean_machine: line $LINENO failed" >&2' ERR
 
-# inside ROOT COMMAND: runs the command in the system at ROOT. Of this machine's environment, only the proxy variables
-# are passed on.
+# inside ROOT COMMAND: runs the command in the system at ROOT. The command gets only the proxy variables of this
+# machine's environment.
 inside() {
     local network
     mapfile -t network < <(env | grep -iE '^(https?|ftp|no|all)_proxy=' || true)
