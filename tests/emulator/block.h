@@ -23,7 +23,7 @@ struct Thread {
     int number, warp, lane;
     State state;
     Fiber* fiber;  // null if the thread has not started or has finished
-    Bytes stack;   // the stack of `fiber`
+    Bytes stack;   // the stack of `fiber`, here because every memory access is compared with it
     const char* call;
     Place place;
     Exchange kind;

@@ -2,7 +2,7 @@
 // A stand-in for cuBLASLt, written from its manual, with the functions that engine/ops/cuda/cublas.cu calls. Matrices
 // are column-major. A product is D = alpha op(A) op(B) + beta C, with a bias for each row of D, or with the sums of the
 // columns of op(B). Sums are computed in float, in the order of the depth. If cuBLASLt would refuse the arguments of a
-// call or read them wrongly, the stand-in refuses the call or prints a complaint.
+// call or read them wrongly, the stand-in returns an error or complains, which ends the test.
 #include <cublasLt.h>
 
 #include <cstring>

@@ -2,9 +2,9 @@
 // A stand-in for CUDA's runtime, with the functions that engine/ops/cuda calls. The device's memory is memory of the
 // host. Launches run translated PTX on fibers, one after the other, and a captured graph is a list of the submitted
 // work. Work is done as late as CUDA allows: when the host waits for it or frees memory. If the host overwrites memory
-// before an earlier copy from it has been made, the wrong bytes are therefore copied. The stand-in prints a complaint
-// if the host does something that would work here, but that CUDA's manual forbids: it uses the default stream, waits
-// during a capture, or captures a copy from memory that is not pinned.
+// before an earlier copy from it has been made, the wrong bytes are therefore copied. The stand-in
+// complains, which ends the test, if the host does something that would work here, but that CUDA's manual forbids: it
+// uses the default stream, waits during a capture, or captures a copy from memory that is not pinned.
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
