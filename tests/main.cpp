@@ -17,7 +17,14 @@ namespace {
 unsigned ran = 0, failed = 0;
 std::map<std::string, std::vector<std::string>> skipped;  // reason -> names of the skipped test cases
 
-// Counts the test cases. doctest's own reporter prints the failures.
+// Makes ops use as many threads as TEST_THREADS says, or the default number without it.
+void use_test_threads() {
+    const char* count = std::getenv("TEST_THREADS");
+    masquerade::set_threads(count ? std::atoi(count) : 0);
+}
+
+// Counts the test cases, and takes back what an earlier case has set as the number of threads. doctest's own reporter
+// prints the failures.
 struct Count : doctest::IReporter {
     explicit Count(const doctest::ContextOptions&) {}
     void test_case_skipped(const doctest::TestCaseData& test) override {
@@ -30,7 +37,7 @@ struct Count : doctest::IReporter {
     }
     void report_query(const doctest::QueryData&) override {}
     void test_run_start() override {}
-    void test_case_start(const doctest::TestCaseData&) override {}
+    void test_case_start(const doctest::TestCaseData&) override { use_test_threads(); }
     void test_case_reenter(const doctest::TestCaseData&) override {}
     void test_case_end(const doctest::CurrentTestCaseStats&) override {}
     void test_case_exception(const doctest::TestCaseException&) override {}
@@ -61,7 +68,6 @@ int main(int argc, char** argv) {
     doctest::Context context;
     context.setOption("minimal", true);  // prints only failures
     context.applyCommandLine(argc, argv);
-    if (const char* threads = std::getenv("TEST_THREADS")) masquerade::set_threads(std::atoi(threads));
     int status = context.run();
     if (context.shouldExit()) return status;
     if (ran == 0) std::puts("error: no test case ran");
