@@ -208,21 +208,24 @@ void access_one(const Access& a, std::uintptr_t address, bool whole) {
     note(whole ? of_word : *of_bytes, a);
 }
 
-void access(const void* pointer, std::size_t size, Does does) {
-    const Thread* const self = running;
-    if (!self || !places.watched) return;
-    const char* at = static_cast<const char*>(pointer);
-    if (self->stack.hold(at)) return;
+[[gnu::noinline]] void access_beyond_own_stack(const Thread& self, const char* at, std::size_t size, Does does) {
     const bool on_stack = places.stacks.hold(at);
     if (!on_stack && (places.parameters.hold(at) || built_in.hold(at))) return;
     counted.accesses++;
-    const Access a{*self, std::uintptr_t(pointer), size, does, places.shared.hold(at) || statics.hold(at)};
+    const Access a{self, std::uintptr_t(at), size, does, places.shared.hold(at) || statics.hold(at)};
     if (places.shared.hold(at) && at + size > places.asked.end)
         a.fail(text(" past the ", places.asked.end - places.asked.begin, " bytes that the launch asked for"));
     if (on_stack) a.fail(" that is another thread's own");
     const std::uintptr_t end = a.address + size;
     const bool whole = a.address % word == 0 && size % word == 0;
     for (std::uintptr_t i = a.address; i < end; i += whole ? word : 1) access_one(a, i, whole);
+}
+
+// Most accesses of a kernel are to the thread's own stack, where nothing is checked. They must cost little.
+inline void access(const void* pointer, std::size_t size, Does does) {
+    const Thread* const self = running;
+    const char* const at = static_cast<const char*>(pointer);
+    if (self && places.watched && !self->stack.hold(at)) access_beyond_own_stack(*self, at, size, does);
 }
 
 }  // namespace
