@@ -10,7 +10,8 @@
 #                   of the last, shared; EACH=1: for each of them; SEED=1)
 # make cuda         the CUDA half; plain make builds it only for a GPU that answers here (CUDA_ARCHS='80 90': for these)
 # make cuda-check   the CUDA half, for one GPU, warnings are errors   make clean
-# make ptx-test     the CUDA library on the CPU: what nvcc makes of its kernels, translated from PTX (ONLY='gpu: layernorm*')
+# make ptx-test     the CUDA library on the CPU: what nvcc makes of its kernels, translated from PTX (ONLY='gpu: layernorm*',
+#                   WITHOUT='sinkhorn flow' if the tests never call these ops, whose kernels take long to translate)
 # make mutants      plants errors, each of which a test must catch (ONLY='tape*', JOBS=2); needs python3 and git
 # make gpu-test     every op on the GPU, where one answers
 # make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_PYTHON=..., GPU_OUT=folder)
@@ -147,7 +148,9 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all cuda format size tidy compile_commands.json debug debug-programs deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install lab book clean needs needs-tests $(shown)
+.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install lab book clean needs needs-tests $(shown)
+walked   := inspect train
+stops    := engine/ops/% engine/nn/% engine/tape/% models/masks/% models/nets/%
 first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
 all: $(first) $(cuda_here)
 	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
@@ -156,6 +159,14 @@ all: $(first) $(cuda_here)
 debug: ; @$(MAKE) CONFIG=debug debug-programs
 debug-programs: $(first:%=$(BUILD)/%) $(if $(wildcard $(cuda_library)),$(cuda_here))
 	@echo 'built $(first:%=build/debug/%): for gdb, see docs/debugging.md'
+# For tests/book.sh, which repeats the walks through gdb of the pages: compiled as `make debug` does where the walks stop,
+# and taken from the release elsewhere. This compiles in less than half the time.
+walks: $(walked:%=$(BUILDS)/release/%) ; @$(MAKE) CONFIG=debug $(walked:%=$(BUILDS)/walks/%)
+$(walked:%=$(BUILDS)/walks/%): $(BUILDS)/walks/%: $(call objects,$(filter $(stops),$(sources)))
+	@mkdir -p $(@D)
+	@echo '  link $@'
+	$(Q)$(CXX) $(flags) $^ $(patsubst $(BUILD)/%,$(BUILDS)/release/%,$(BUILD)/obj/tools/$*.o $(call of_tool,$* program plot)) \
+	    $(BUILDS)/release/libmasquerade.a $(libs) $(shows) -o $@
 
 $(shown): %: $(BUILD)/%
 	@ln -sfn $< $@
@@ -185,13 +196,22 @@ ifeq ($(CONFIG),asan)  # these files do little work
 $(foreach folder,engine/io engine/nn engine/tape engine/train models tests/fuzz,$(BUILD)/obj/$(folder)/%.o): private flags += -O0
 endif
 ifeq ($(CONFIG),release)
-$(BUILD)/obj/engine/check/%.o $(BUILD)/fibers/%.o: private flags += -O1
+$(BUILD)/obj/engine/check/%.o $(BUILD)/obj/models/runs/%.o $(BUILD)/fibers/%.o: private flags += -O1
 $(BUILD)/obj/tests/%.o $(BUILD)/obj/tools/%.o: private flags += -O1
 $(BUILD)/obj/tests/models/%.o $(BUILD)/obj/tests/tools/%.o $(BUILD)/obj/tests/io/%.o: private flags += -O0
 $(BUILD)/obj/tests/emulator/%.o: private flags += -O3
 $(call object,$(filter tests/emulator/%_test.cpp,$(tests))): private flags += -O1
 endif
 -include $(patsubst %.o,%.d,$(of_library) $(of_tests) $(of_tools) $(call object,$(wildcard tests/fuzz/*.cpp)))
+
+# What all ops of rows include is compiled once, as it takes half of the time of most of them at -O0, and a third at -O3.
+$(BUILD)/row_ops.h.gch: engine/ops/launch.h $(BUILD)/flags | needs
+	@echo '  c++  $<'
+	@echo '#include "$<"' > $(@:.gch=)
+	$(Q)$(CXX) $(flags) -MMD -MP -x c++-header $(@:.gch=) -o $@
+$(call object,$(row_ops)): $(BUILD)/row_ops.h.gch
+$(call object,$(row_ops)): private flags += -include $(BUILD)/row_ops.h
+-include $(BUILD)/row_ops.h.d
 
 # Where an installed CUDA library is looked for.
 $(BUILD)/obj/engine/ops/library.o: private flags += -DMASQUERADE_LIBRARY_FOLDER='"$(PREFIX)/lib"'
@@ -291,11 +311,18 @@ $(BUILD)/fuzz $(BUILD)/fuzz-runs:
 # g++ calls tests/emulator/memory.cpp before every access to memory that a kernel does; no sanitizer is linked for it, and
 # where one is, it has these calls for itself. nvcc's `#pragma unroll` is not for g++.
 watched := $(filter release debug,$(CONFIG))
+of_fibers := -Wno-unknown-pragmas -f$(if $(watched),,no-)sanitize=thread
 $(BUILD)/fibers/%.o: % $(BUILD)/flags | needs
 	@mkdir -p $(@D)
 	@echo '  c++  $< (fibers)'
-	$(Q)$(CXX) $(flags) -Wno-unknown-pragmas -f$(if $(watched),,no-)sanitize=thread -x c++ -include tests/emulator/cuda.h -MMD -MP -c $< -o $@
--include $(kernels:%=$(BUILD)/fibers/%.d)
+	$(Q)$(CXX) $(flags) $(of_fibers) $(if $(filter $<,$(row_ops)),-include $(BUILD)/fibers/row_ops.h,-x c++ -include tests/emulator/cuda.h) -MMD -MP -c $< -o $@
+$(BUILD)/fibers/row_ops.h.gch: tests/emulator/cuda.h engine/ops/launch.h $(BUILD)/flags | needs
+	@mkdir -p $(@D)
+	@echo '  c++  engine/ops/launch.h (fibers)'
+	@printf '#include "%s"\n' tests/emulator/cuda.h engine/ops/launch.h > $(@:.gch=)
+	$(Q)$(CXX) $(flags) $(of_fibers) -MMD -MP -x c++-header $(@:.gch=) -o $@
+$(row_ops:%=$(BUILD)/fibers/%.o): $(BUILD)/fibers/row_ops.h.gch
+-include $(kernels:%=$(BUILD)/fibers/%.d) $(BUILD)/fibers/row_ops.h.d
 $(BUILD)/obj/tests/emulator/%.o: flags += $(if $(watched),-DWATCHES_MEMORY,-fno-sanitize=thread)
 
 # ---- PTX as fibers --------------------------------------------------------------------------------------------------
@@ -303,7 +330,7 @@ $(BUILD)/obj/tests/emulator/%.o: flags += $(if $(watched),-DWATCHES_MEMORY,-fno-
 # runtime and cuBLASLt. One library plays both, so a captured step has their work in its order. For one architecture.
 ifneq ($(one_arch),)
 ptx          := $(BUILDS)/ptx
-ptx_kernels  := $(patsubst $(CUDA_BUILD)/%.o,$(ptx)/%.o,$(cuda_objects) $(oracle))
+ptx_kernels  := $(filter-out $(WITHOUT:%=$(ptx)/engine/ops/%.o),$(patsubst $(CUDA_BUILD)/%.o,$(ptx)/%.o,$(cuda_objects) $(oracle)))
 ptx_emulator := $(patsubst %,$(ptx)/tests/%.o,$(addprefix emulator/,run meet fiber memory fragments) ptx/kernels)
 ptx_stand_in := $(ptx)/tests/ptx/runtime.o $(ptx)/tests/ptx/cublas.o
 ptx-test: $(ptx)/libmasquerade_cuda.so $(BUILD)/tests

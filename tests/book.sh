@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Checks that the pages and the code agree. docs/README.md says what a page may quote, and how a page marks other text.
 #     tests/book.sh               checks quotations, links and derivations; needs no build, and takes two seconds
-#     tests/book.sh --slow        also builds the debug programs, types the commands and gdb walks of the pages,
+#     tests/book.sh --slow        also builds programs for gdb, types the commands and gdb walks of the pages,
 #                                 follows an editor's launch file, and compiles the op of add-an-op.md
 #     tests/book.sh --self-test   plants faults, which the checks must report with page and line
 #     tests/book.sh --newcomer    follows the README from a clone to names and numbers in a backward, and takes the time
@@ -42,7 +42,8 @@ case ${1:-} in
         { whole=1 quotations $pages; derivations; } > "$lists/faults"
         if [ "${1:-}" = --slow ]; then
             if command -v gdb > /dev/null; then
-                make CONFIG=debug build/debug/inspect build/debug/train >&2
+                make walks >&2
+                export WALKS=build/walks
                 tests/book/transcripts.sh $pages >> "$lists/faults" || true
                 said_by tests/book/launch.py
             else

@@ -2,7 +2,8 @@
 # launch.py [FILE]: starts every configuration of .vscode/launch.json (or of FILE) as the C++ extension of VS Code does:
 # first the preLaunchTask; then gdb in MI mode, in the folder of the program; then the setupCommands, still in that
 # folder; then cwd, program, arguments and breakpoints. The program must stop in the backward of a norm, and gdb must
-# show the tensors there with names and numbers.
+# show the tensors there with names and numbers. If WALKS is set, make says only that the preLaunchTask would make the
+# program, and the program of the same name in this folder (of `make walks`) is started instead.
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 
 STOPS = ["masquerade::cpu::layernorm_backward", "masquerade::cpu::residual_norm_backward"]
+WALKS = os.path.abspath(os.environ["WALKS"]) if os.environ.get("WALKS") else None
 SHOWN = r"[\w.]+ \([\d,]+\) (f32|bf16|f64) \[-?\d.*"
 
 
@@ -35,6 +37,11 @@ def replay(name, program, cwd, args=(), setupCommands=(), preLaunchTask=None, **
     tasks = [t["command"] for t in json.load(open(".vscode/tasks.json"))["tasks"] if t["label"] == preLaunchTask]
     assert tasks or not preLaunchTask, "tasks.json has no task `%s`" % preLaunchTask
     for task in tasks:
+        if WALKS:
+            said = subprocess.run(task + " -n", shell=True, stdout=subprocess.PIPE, text=True).stdout
+            assert os.path.relpath(program) in said, "its task does not make the program: " + task
+            program = os.path.join(WALKS, os.path.basename(program))
+            continue
         assert subprocess.call(task, shell=True, stdout=subprocess.DEVNULL) == 0, "its task fails: " + task
     assert os.access(program, os.X_OK), "no program " + program
     gdb = Gdb(os.path.dirname(program))

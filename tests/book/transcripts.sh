@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # transcripts.sh PAGE ...: types every walk through gdb of these pages into gdb, and compares what gdb prints with what
-# the page shows (replay.py says how). Needs gdb and the programs of `make debug` that the walks name. Prints nothing if
-# all is well.
+# the page shows (replay.py says how). Needs gdb and the programs of `make debug` that the walks name. If WALKS is set,
+# the programs in this folder (of `make walks`) are used instead. Prints nothing if all is well.
 set -euo pipefail
 root=${root:-$PWD}
 work=$(mktemp -d)
@@ -15,6 +15,12 @@ mkdir "$work/here"
 for entry in "$root"/*; do
     case $(basename "$entry") in corpus | runs) ;; *) ln -s "$entry" "$work/here" ;; esac
 done
+if [ -n "${WALKS:-}" ]; then
+    rm "$work/here/build"
+    mkdir "$work/here/build"
+    ln -s "$root"/build/* "$work/here/build"
+    ln -sfn "$root/$WALKS" "$work/here/build/debug"
+fi
 cd "$work/here"
 replay() {
     local lines=$1 command
