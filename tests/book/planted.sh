@@ -68,9 +68,10 @@ else
 fi
 transcripts() { "$root/tests/book/transcripts.sh" "$@"; }
 lab=docs/labs/01-free-functions.md
-walks=$(ls -d build/walks/inspect build/debug/inspect 2> /dev/null | head -n 1)
-if command -v gdb > /dev/null && [ -n "$walks" ]; then
-    export WALKS=${walks%/*}
+WALKS=build/walks
+[ -x $WALKS/inspect ] || WALKS=build/debug
+export WALKS
+if command -v gdb > /dev/null && [ -x $WALKS/inspect ]; then
     planted transcripts 'a number'      $lab 's/\$1 = \{[-0-9.e]+,/$1 = {0.5,/' 'the page shows'
     planted transcripts 'a gdb command' $lab 's/tbreak layernorm_row_grad/tbreak layernorm_row_gradient/' 'tbreak layernorm_row_gradient'
     planted transcripts 'a line of code in gdb' $lab 's/return \{dy, x, w, m, r, mean_g/return {dy, x, w, mean_g/' 'the page shows'
