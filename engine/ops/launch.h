@@ -17,6 +17,7 @@
 #include "engine/ops/cpu/parallel.h"
 #include "engine/ops/cpu/workspace.h"
 #endif
+#include "engine/ops/column_sum.h"
 
 namespace masquerade {
 
@@ -71,18 +72,6 @@ const int* table_of(const std::vector<int>& numbers) {
 }
 #endif
 
-// Describes a sum for each column: to[c] is set to the sum over all rows n of term(n, c) or, if `add` is true, the sum
-// is added to to[c]. If `to` is null, the sum is not computed. ColumnSum(dw, term) takes `to` and `add` from a Grad.
-template <class A, class Term>
-struct ColumnSum {
-    A* to;
-    bool add;
-    Term term;
-    ColumnSum(const Grad& sums, const Term& f) : to(sums.view.as<A>()), add(sums.add), term(f) {}
-};
-template <class Term>
-ColumnSum(const Grad&, const Term& f) -> ColumnSum<decltype(f(0, 0)), Term>;
-
 #ifdef HAS_WARPS
 // Calls each stage(lanes, row) for every row, one warp per row. A stage is a function object whose operator() is marked
 // HD (math/lanes.h). A stage may read what earlier stages have written to the same row.
@@ -107,7 +96,7 @@ void store_points(std::int64_t n, S* to, bool add, F f) {
 template <class A, class F, class... Terms>
 void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
     launch_rows(rows, f);
-    (launch_column_sums(rows, columns, sums.term, sums.to, sums.add), ...);
+    launch_column_sums(rows, columns, sums...);
 }
 #else
 // Calls each stage(lanes, row) for every row. Rows are processed eight at a time: a stage runs on all eight rows before

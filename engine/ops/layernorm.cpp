@@ -36,26 +36,27 @@ HD void residual_row_grad(Lanes lanes, Row<Lanes, const S> dy, Row<Lanes, const 
 }
 
 // dw is the sum over all rows of dy (x - mean) rstd, and db the sum over all rows of dy. These functors return the
-// terms of row n in column i.
-template <class S, class A>
+// terms of row n, where x[0] is an element of dy, and x[1] the element of x in the same place.
+template <class A>
 struct WeightTerm {
-    const S *dy, *x;
     const A *mean, *rstd;
-    int C;
-    HD A operator()(std::int64_t n, int i) const { return A(dy[n * C + i]) * ((A(x[n * C + i]) - mean[n]) * rstd[n]); }
+    HD A operator()(std::int64_t n, const A (&x)[2]) const { return x[0] * ((x[1] - mean[n]) * rstd[n]); }
 };
-template <class S, class A>
+template <class A>
 struct BiasTerm {
-    const S* dy;
-    int C;
-    HD A operator()(std::int64_t n, int i) const { return A(dy[n * C + i]); }
+    HD A operator()(std::int64_t, const A (&x)[1]) const { return x[0]; }
 };
 
 // The common part of the backwards of layernorm and residual_norm. For every row, calls f, which computes the gradients
 // of the inputs. Also computes dw and db, as column sums.
 template <class S, class A, class F>
-void run_backward(std::int64_t rows, F f, const WeightTerm<S, A>& term, const Grad& dw, const Grad& db) {
-    for_each_row_and_sums(rows, term.C, f, ColumnSum(dw, term), ColumnSum(db, BiasTerm<S, A>{term.dy, term.C}));
+void run_backward(const View& dy, const View& x, const View& mean, const View& rstd, F f, const Grad& dw,
+                  const Grad& db) {
+    const int C = int(x.columns());
+    for_each_row_and_sums(
+        x.rows(), C, f,
+        ColumnSum(dw, MatrixTerm<S, A, 2, WeightTerm<A>>{{dy.as<S>(), x.as<S>()}, C, {mean.as<A>(), rstd.as<A>()}}),
+        ColumnSum(db, MatrixTerm<S, A, 1, BiasTerm<A>>{{dy.as<S>()}, C, {}}));
 }
 
 }  // namespace
@@ -71,11 +72,10 @@ void layernorm_forward(View x, View w, View b, double eps, View y, View mean, Vi
 
 void layernorm_backward(View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        const WeightTerm<S, A> term{dy.as<S>(), x.as<S>(), mean.as<A>(), rstd.as<A>(), int(x.columns())};
         const auto row = in_packets<S>([&]<class Lanes>(Lanes) {
-            return row_call<store_layernorm_grad<S, A, Lanes>>(dy, x, w.as<A>(), mean, rstd, dx, term.C);
+            return row_call<store_layernorm_grad<S, A, Lanes>>(dy, x, w.as<A>(), mean, rstd, dx, int(x.columns()));
         });
-        run_backward(x.rows(), row, term, dw, db);
+        run_backward<S, A>(dy, x, mean, rstd, row, dw, db);
     });
 }
 
@@ -96,13 +96,12 @@ void residual_norm_forward(View x, View f, RowNames rows, DropoutRule rule, View
 void residual_norm_backward(View dy, View s, RowNames rows, DropoutRule rule, View w, View mean, View rstd, Grad dx,
                             Grad df, Grad dw, Grad db) {
     for_type(s.dtype, [&]<class S, class A>(Types<S, A>) {
-        const WeightTerm<S, A> term{dy.as<S>(), s.as<S>(), mean.as<A>(), rstd.as<A>(), int(s.columns())};
         const Drop<A> drop = checked_drop<A>("residual_norm backward", s, rows, rule);
         const auto row = in_packets<S>([&]<class Lanes>(Lanes) {
             return row_call<residual_row_grad<S, A, Lanes>>(dy, s, w.as<A>(), mean, rstd, drop, Number(), dx, df,
-                                                            term.C);
+                                                            int(s.columns()));
         });
-        run_backward(s.rows(), row, term, dw, db);
+        run_backward<S, A>(dy, s, mean, rstd, row, dw, db);
     });
 }
 

@@ -6,13 +6,11 @@ namespace masquerade::DEVICE {
 namespace {
 
 // dw is the sum over all rows of dy x inverse, with inverse = 1 / sqrt(mean(x^2) + eps) for each row. operator()
-// returns the term of row n in column i of dw.
-template <class S, class A>
+// returns the term of row n, where x[0] is an element of dy, and x[1] the element of x in the same place.
+template <class A>
 struct WeightTerm {
-    const S *dy, *x;
     const A* inverse;
-    int C;
-    HD A operator()(std::int64_t n, int i) const { return A(dy[n * C + i]) * (A(x[n * C + i]) * inverse[n]); }
+    HD A operator()(std::int64_t n, const A (&x)[2]) const { return x[0] * (x[1] * inverse[n]); }
 };
 
 }  // namespace
@@ -27,11 +25,12 @@ void rms_norm_forward(View x, View w, double eps, View y, View inverse) {
 
 void rms_norm_backward(View dy, View x, View w, View inverse, Grad dx, Grad dw) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        const WeightTerm<S, A> term{dy.as<S>(), x.as<S>(), inverse.as<A>(), int(x.columns())};
+        const int C = int(x.columns());
+        const MatrixTerm<S, A, 2, WeightTerm<A>> term{{dy.as<S>(), x.as<S>()}, C, {inverse.as<A>()}};
         const auto row = in_packets<S>([&]<class Lanes>(Lanes) {
-            return row_call<rms_norm_row_grad<S, A, Lanes>>(dy, x, w.as<A>(), inverse, dx, term.C);
+            return row_call<rms_norm_row_grad<S, A, Lanes>>(dy, x, w.as<A>(), inverse, dx, C);
         });
-        for_each_row_and_sums(x.rows(), term.C, row, ColumnSum(dw, term));
+        for_each_row_and_sums(x.rows(), C, row, ColumnSum(dw, term));
     });
 }
 

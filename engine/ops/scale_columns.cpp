@@ -16,12 +16,11 @@ auto scaled(const View& x, const View& w, const Grad& y) {
         [&]<class Lanes>(Lanes) { return row_call<scale_row<S, A, Lanes>>(x, w.as<A>(), y, int(x.columns())); });
 }
 
-// dw is the sum over all rows of dy x. operator() returns the term of row n in column i of dw.
-template <class S, class A>
+// dw is the sum over all rows of dy x. operator() returns the term of a row, where x[0] is an element of dy, and x[1]
+// the element of x in the same place.
+template <class A>
 struct WeightTerm {
-    const S *dy, *x;
-    int C;
-    HD A operator()(std::int64_t n, int i) const { return A(dy[n * C + i]) * A(x[n * C + i]); }
+    HD A operator()(std::int64_t, const A (&x)[2]) const { return x[0] * x[1]; }
 };
 
 }  // namespace
@@ -34,7 +33,7 @@ void scale_columns_backward(View dy, View x, View w, Grad dx, Grad dw) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         const int C = int(x.columns());
         for_each_row_and_sums(x.rows(), C, scaled<S, A>(dy, w, dx),
-                              ColumnSum(dw, WeightTerm<S, A>{dy.as<S>(), x.as<S>(), C}));
+                              ColumnSum(dw, MatrixTerm<S, A, 2, WeightTerm<A>>{{dy.as<S>(), x.as<S>()}, C, {}}));
     });
 }
 

@@ -4,6 +4,10 @@
 // chunk of rows, but only the columns of its own 32 lanes, so that many warps share the work. A second kernel adds the
 // sums of the chunks.
 #pragma once
+#include <algorithm>
+#include <type_traits>
+
+#include "engine/ops/column_sum.h"
 #include "engine/ops/cuda/packet.cuh"
 #include "engine/ops/cuda/workspace.cuh"
 
@@ -11,98 +15,136 @@ namespace masquerade::DEVICE {
 
 constexpr int rows_per_chunk = 64;
 
-// A function of (row, column) that returns the element of a matrix at this place, in float. The rows of the matrix
-// begin `step` numbers apart. In this file, `term` is the function whose values are summed.
-template <class S>
-struct ElementOf {
-    const S* x;
-    std::int64_t step;
-    HD float operator()(std::int64_t row, int c) const { return float(x[row * step + c]); }
-};
-
-// The number of columns that a lane sums if terms_in_packets() is true: the columns of one packet of 16 bytes. If
-// terms_in_packets() is false, a lane sums 1 column.
+// The number of columns that a lane sums: those of one packet of 16 bytes if all terms are computed from elements of
+// matrices (MatrixTerm) whose rows all begin at a multiple of 16 bytes, else 1. In this file, a `term` is the function of
+// (row, column) whose values are summed.
 template <class F>
 constexpr int columns_of_lane = 1;
-template <class S>
-constexpr int columns_of_lane<ElementOf<S>> = per_packet<S>;
-// Returns true if the terms are elements of a matrix whose rows all begin at a multiple of 16 bytes, so that a lane can
-// read packets.
+template <class S, class A, int count, class F>
+constexpr int columns_of_lane<MatrixTerm<S, A, count, F>> = per_packet<S>;
 template <class F>
 bool terms_in_packets(const F&) {
     return false;
 }
-template <class S>
-bool terms_in_packets(const ElementOf<S>& element) {
-    return rows_in_packets(element.x, element.step);
+template <class S, class A, int count, class F>
+bool terms_in_packets(const MatrixTerm<S, A, count, F>& term) {
+    bool all = true;
+    for (const S* matrix : term.matrices) all = all && rows_in_packets(matrix, term.step);
+    return all;
 }
 
-// Sets x[k] to term(row, c + k) for k < n.
+// Sets x[k] to term(row, c + k) for k < n. n is 1, or term is a MatrixTerm.
 template <class F, class A, int n>
 __device__ void read_terms(const F& term, std::int64_t row, int c, A (&x)[n]) {
-    if constexpr (n == 1)
+    if constexpr (n == 1) {
         x[0] = term(row, c);
-    else
-        read_numbers(term.x + row * term.step + c, x);
+    } else {
+        constexpr int count = std::extent_v<decltype(term.matrices)>;
+        A elements[count][n];
+#pragma unroll
+        for (int m = 0; m < count; m++) read_numbers(term.matrices[m] + row * term.step + c, elements[m]);
+#pragma unroll
+        for (int k = 0; k < n; k++) {
+            A at[count];
+#pragma unroll
+            for (int m = 0; m < count; m++) at[m] = elements[m][k];
+            x[k] = term.f(row, at);
+        }
+    }
 }
 
-// Writes the column sums of one chunk of 64 rows to a row of `parts`. A lane sums n columns. The rows of `parts` have
-// `width` numbers, a multiple of n, so that every lane can write its n sums as whole packets of 16 bytes if n is not 1.
-template <int n, class A, class F>
-__global__ void __launch_bounds__(32) chunk_sums_kernel(std::int64_t rows, int width, F term, A* parts) {
+template <class F, class A, int n>
+__device__ void add_terms(const F& term, std::int64_t row, int c, A (&sums)[n]) {
+    A x[n];
+    read_terms(term, row, c, x);
+#pragma unroll
+    for (int k = 0; k < n; k++) sums[k] += x[k];
+}
+
+// Writes the column sums of one chunk of 64 rows to `parts`, for each term a row of `width` numbers. All terms are
+// summed in one pass, so that a number that several of them need is read once. A lane sums n columns. `width` is a
+// multiple of n, so that every lane can write its n sums as whole packets of 16 bytes if n is not 1.
+template <int n, class A, class... Terms>
+__global__ void __launch_bounds__(32) chunk_sums_kernel(std::int64_t rows, int width, A* parts, Terms... terms) {
+    constexpr int count_of_terms = sizeof...(Terms);
     const int c = (int(blockIdx.y) * 32 + int(threadIdx.x)) * n;
     if (c >= width) return;
     const std::int64_t first = std::int64_t(blockIdx.x) * rows_per_chunk;
     const int count = rows - first < rows_per_chunk ? int(rows - first) : rows_per_chunk;
-    A part[n] = {};
+    A sums[count_of_terms][n] = {};
 #pragma unroll 16
     for (int i = 0; i < count; i++) {
-        A x[n];
-        read_terms(term, first + i, c, x);
-#pragma unroll
-        for (int k = 0; k < n; k++) part[k] += x[k];
+        int t = 0;
+        (add_terms(terms, first + i, c, sums[t++]), ...);
     }
-    write_numbers(parts + std::int64_t(blockIdx.x) * width + c, part);
+#pragma unroll
+    for (int t = 0; t < count_of_terms; t++)
+        write_numbers(parts + (std::int64_t(blockIdx.x) * count_of_terms + t) * width + c, sums[t]);
 }
 
-template <class A>
+// Where the sums of each term go: to[t][c] is set to the sum of column c or, if add[t] is set, the sum is added to it.
+template <class A, int terms>
+struct SumsTo {
+    A* to[terms];
+    bool add[terms];
+};
+
+// The blocks with y = t add the sums of the chunks for term t.
+template <class A, int terms>
 __global__ void __launch_bounds__(32)
-    add_chunks_kernel(std::int64_t chunks, int width, const A* parts, int columns, A* to, bool add) {
+    add_chunks_kernel(std::int64_t chunks, int width, const A* parts, int columns, SumsTo<A, terms> results) {
     const int c = int(blockIdx.x) * 32 + int(threadIdx.x);
     if (c >= columns) return;
+    parts += int(blockIdx.y) * width + c;
     A total(0);
 #pragma unroll 16
-    for (std::int64_t chunk = 0; chunk < chunks; chunk++) total += parts[chunk * width + c];
-    put(to[c], total, add);
+    for (std::int64_t chunk = 0; chunk < chunks; chunk++) total += parts[chunk * (terms * width)];
+#pragma unroll
+    for (int t = 0; t < terms; t++)
+        if (t == int(blockIdx.y)) put(results.to[t][c], total, results.add[t]);
 }
 
-// Sets to[c] to the sum of column c of parts(chunks, width) or, if `add` is set, adds the sum to to[c].
+// Adds the sums of the chunks, parts(chunks, terms, width), over the chunks.
+template <class A, int terms>
+void add_chunks(std::int64_t chunks, int width, const A* parts, int columns, const SumsTo<A, terms>& results) {
+    launch<add_chunks_kernel<A, terms>>(dim3(unsigned(columns + 31) / 32, terms), 32, 0, chunks, width, parts, columns,
+                                        results);
+}
+
+// For one term: sets to[c] to the sum of column c of parts(chunks, width) or, if `add` is set, adds the sum to to[c].
 template <class A>
 void add_chunks(std::int64_t chunks, int width, const A* parts, int columns, A* to, bool add) {
-    launch<add_chunks_kernel<A>>(unsigned(columns + 31) / 32, 32, 0, chunks, width, parts, columns, to, add);
+    add_chunks(chunks, width, parts, columns, SumsTo<A, 1>{{to}, {add}});
 }
 
 struct ColumnParts {};
 
-template <int n, class A, class F>
-void launch_chunk_sums(std::int64_t rows, int columns, const F& term, A* to, bool add) {
+template <int n, class A, class... Terms>
+void launch_chunk_sums(std::int64_t rows, int columns, const SumsTo<A, sizeof...(Terms)>& results,
+                       const Terms&... terms) {
     const std::int64_t chunks = (rows + rows_per_chunk - 1) / rows_per_chunk;
     const int lanes = (columns + n - 1) / n, width = lanes * n;
-    A* parts = workspace<ColumnParts, A>(chunks * width);
+    A* parts = workspace<ColumnParts, A>(chunks * std::int64_t(sizeof...(Terms)) * width);
     if (chunks > 0)
-        launch<chunk_sums_kernel<n, A, F>>(dim3(unsigned(chunks), unsigned(lanes + 31) / 32), 32, 0, rows, width, term,
-                                           parts);
-    add_chunks(chunks, width, parts, columns, to, add);
+        launch<chunk_sums_kernel<n, A, Terms...>>(dim3(unsigned(chunks), unsigned(lanes + 31) / 32), 32, 0, rows, width,
+                                                  parts, terms...);
+    add_chunks(chunks, width, parts, columns, results);
 }
 
-// Sets to[c] to the sum over rows n of term(n, c) or, if `add` is set, adds the sum to to[c].
-template <class A, class F>
-void launch_column_sums(std::int64_t rows, int columns, F term, A* to, bool add) {
-    if (!to || columns <= 0) return;
-    if (terms_in_packets(term))
-        launch_chunk_sums<columns_of_lane<F>>(rows, columns, term, to, add);
+// Computes column sums over the rows. If all of them are asked for, they take as many launches as one.
+template <class A, class... Terms>
+void launch_column_sums(std::int64_t rows, int columns, const ColumnSum<A, Terms>&... sums) {
+    if (columns <= 0) return;
+    if (!(sums.to && ...)) {
+        if constexpr (sizeof...(sums) > 1) (launch_column_sums(rows, columns, sums), ...);
+        return;
+    }
+    const SumsTo<A, sizeof...(sums)> results{{sums.to...}, {sums.add...}};
+    constexpr int n = std::min({columns_of_lane<Terms>...});
+    if (n > 1 && (terms_in_packets(sums.term) && ...))
+        launch_chunk_sums<n>(rows, columns, results, sums.term...);
     else
-        launch_chunk_sums<1>(rows, columns, term, to, add);
+        launch_chunk_sums<1>(rows, columns, results, sums.term...);
 }
 
 }  // namespace masquerade::DEVICE
