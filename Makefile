@@ -162,11 +162,13 @@ debug-programs: $(first:%=$(BUILD)/%) $(if $(wildcard $(cuda_library)),$(cuda_he
 # For tests/book.sh, which repeats the walks through gdb of the pages: compiled as `make debug` does where the walks stop,
 # and taken from the release elsewhere. This compiles in less than half the time.
 walks: $(walked:%=$(BUILDS)/release/%) ; @$(MAKE) CONFIG=debug $(walked:%=$(BUILDS)/walks/%)
-$(walked:%=$(BUILDS)/walks/%): $(BUILDS)/walks/%: $(call objects,$(filter $(stops),$(sources)))
-	@mkdir -p $(@D)
-	@echo '  link $@'
-	$(Q)$(CXX) $(flags) $^ $(patsubst $(BUILD)/%,$(BUILDS)/release/%,$(BUILD)/obj/tools/$*.o $(call of_tool,$* program plot)) \
-	    $(BUILDS)/release/libmasquerade.a $(libs) $(shows) -o $@
+released  = $(patsubst $(BUILD)/%,$(BUILDS)/release/%,$(BUILD)/obj/tools/$1.o $(call of_tool,$1 program plot) $(library))
+define walk
+$(BUILDS)/walks/$1: $(call objects,$(filter $(stops),$(sources))) $(call released,$1)
+	@mkdir -p $$(@D)
+	@echo '  link $$@'
+	$(Q)$(CXX) $(flags) $$^ $(libs) $(shows) -o $$@
+endef
 
 $(shown): %: $(BUILD)/%
 	@ln -sfn $< $@
@@ -176,6 +178,7 @@ $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 # A program that has a folder of its own is linked with what is in it. $(call of_tool,NAMES): the objects of these folders.
 of_tool       = $(filter $(1:%=$(BUILD)/obj/tools/%/%),$(of_tools))
 $(foreach p,$(programs),$(eval $(BUILD)/$p: $(call of_tool,$p)))
+$(if $(filter debug,$(CONFIG)),$(foreach p,$(walked),$(eval $(call walk,$p))))
 $(programs:%=$(BUILD)/%): $(call of_tool,program)
 $(BUILD)/bench $(BUILD)/inspect: $(call of_tool,plot)
 $(library): $(of_library) $(library).list
