@@ -20,8 +20,8 @@ template <class Term>
 ColumnSum(const Grad&, const Term& f) -> ColumnSum<decltype(f(0, 0)), Term>;
 
 // The term f(n, x) of a column sum, where x[0], x[1], ... are the elements of `matrices` in row n and column c. The rows
-// of each matrix begin `step` numbers apart. On CUDA, a lane sums several columns of such a term, so that it can read
-// each matrix by packets of 16 bytes.
+// of each matrix begin `step` numbers apart. On CUDA, a thread sums several neighbouring columns of such a term, and
+// reads 16 bytes of each matrix at a time.
 template <class S, class A, int count, class F>
 struct MatrixTerm {
     const S* matrices[count];
@@ -31,6 +31,19 @@ struct MatrixTerm {
         A x[count];
         for (int m = 0; m < count; m++) x[m] = A(matrices[m][n * step + c]);
         return f(n, x);
+    }
+};
+// The matrices are stored as S, and have the same shape. f computes with A.
+template <class S, class A, class F, class... Others>
+MatrixTerm<S, A, 1 + sizeof...(Others), F> matrix_term(const F& f, const View& first, const Others&... others) {
+    return {{first.as<S>(), others.template as<S>()...}, first.columns(), f};
+}
+
+// For matrix_term(): the elements of a matrix themselves are summed.
+struct Element {
+    template <class A>
+    HD A operator()(std::int64_t, const A (&x)[1]) const {
+        return x[0];
     }
 };
 

@@ -35,16 +35,12 @@ HD void residual_row_grad(Lanes lanes, Row<Lanes, const S> dy, Row<Lanes, const 
     if (df) drop.store_row(lanes, n, C, df, add_f, [&](auto i, auto dropped) { return dropped(ds(i)); });
 }
 
-// dw is the sum over all rows of dy (x - mean) rstd, and db the sum over all rows of dy. These functors return the
-// terms of row n, where x[0] is an element of dy, and x[1] the element of x in the same place.
+// dw is the sum over all rows of dy (x - mean) rstd, and db the sum over all rows of dy. operator() returns the term of
+// dw for row n, where x[0] is an element of dy, and x[1] the element of x in the same place.
 template <class A>
 struct WeightTerm {
     const A *mean, *rstd;
     HD A operator()(std::int64_t n, const A (&x)[2]) const { return x[0] * ((x[1] - mean[n]) * rstd[n]); }
-};
-template <class A>
-struct BiasTerm {
-    HD A operator()(std::int64_t, const A (&x)[1]) const { return x[0]; }
 };
 
 // The common part of the backwards of layernorm and residual_norm. For every row, calls f, which computes the gradients
@@ -52,11 +48,9 @@ struct BiasTerm {
 template <class S, class A, class F>
 void run_backward(const View& dy, const View& x, const View& mean, const View& rstd, F f, const Grad& dw,
                   const Grad& db) {
-    const int C = int(x.columns());
-    for_each_row_and_sums(
-        x.rows(), C, f,
-        ColumnSum(dw, MatrixTerm<S, A, 2, WeightTerm<A>>{{dy.as<S>(), x.as<S>()}, C, {mean.as<A>(), rstd.as<A>()}}),
-        ColumnSum(db, MatrixTerm<S, A, 1, BiasTerm<A>>{{dy.as<S>()}, C, {}}));
+    for_each_row_and_sums(x.rows(), int(x.columns()), f,
+                          ColumnSum(dw, matrix_term<S, A>(WeightTerm<A>{mean.as<A>(), rstd.as<A>()}, dy, x)),
+                          ColumnSum(db, matrix_term<S, A>(Element(), dy)));
 }
 
 }  // namespace

@@ -26,11 +26,11 @@ void rms_norm_forward(View x, View w, double eps, View y, View inverse) {
 void rms_norm_backward(View dy, View x, View w, View inverse, Grad dx, Grad dw) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         const int C = int(x.columns());
-        const MatrixTerm<S, A, 2, WeightTerm<A>> term{{dy.as<S>(), x.as<S>()}, C, {inverse.as<A>()}};
         const auto row = in_packets<S>([&]<class Lanes>(Lanes) {
             return row_call<rms_norm_row_grad<S, A, Lanes>>(dy, x, w.as<A>(), inverse, dx, C);
         });
-        for_each_row_and_sums(x.rows(), C, row, ColumnSum(dw, term));
+        for_each_row_and_sums(x.rows(), C, row,
+                              ColumnSum(dw, matrix_term<S, A>(WeightTerm<A>{inverse.as<A>()}, dy, x)));
     });
 }
 

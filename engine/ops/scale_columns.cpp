@@ -18,9 +18,11 @@ auto scaled(const View& x, const View& w, const Grad& y) {
 
 // dw is the sum over all rows of dy x. operator() returns the term of a row, where x[0] is an element of dy, and x[1]
 // the element of x in the same place.
-template <class A>
 struct WeightTerm {
-    HD A operator()(std::int64_t, const A (&x)[2]) const { return x[0] * x[1]; }
+    template <class A>
+    HD A operator()(std::int64_t, const A (&x)[2]) const {
+        return x[0] * x[1];
+    }
 };
 
 }  // namespace
@@ -33,7 +35,7 @@ void scale_columns_backward(View dy, View x, View w, Grad dx, Grad dw) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
         const int C = int(x.columns());
         for_each_row_and_sums(x.rows(), C, scaled<S, A>(dy, w, dx),
-                              ColumnSum(dw, MatrixTerm<S, A, 2, WeightTerm<A>>{{dy.as<S>(), x.as<S>()}, C, {}}));
+                              ColumnSum(dw, matrix_term<S, A>(WeightTerm(), dy, x)));
     });
 }
 

@@ -53,9 +53,8 @@ void turn(const View& y, const Ints& positions, const View& rotary_table, const 
 // each chunk of 64 are summed first, then the sums of the chunks are added in order.
 template <class S>
 void column_sums(const View& x, const Grad& sums) {
-    const auto term = [from = x.as<S>(), O = x.columns()](std::int64_t m, int o) { return float(from[m * O + o]); };
     for_each_row_and_sums(
-        x.rows(), int(x.columns()), [](OneLane, std::int64_t) {}, ColumnSum(sums, term));
+        x.rows(), int(x.columns()), [](OneLane, std::int64_t) {}, ColumnSum(sums, matrix_term<S, float>(Element(), x)));
 }
 
 // Tag of the workspace (workspace.h) for da, the gradient of the output a of gelu. Only the backward needs da.

@@ -76,16 +76,11 @@ const void* rounded(const View& bias, std::int64_t n) {
     return to.data;
 }
 
-struct Element {
-    HD float operator()(std::int64_t, const float (&x)[1]) const { return x[0]; }
-};
-
 // Computes the column sums of x(M,O) in float, in the same order as on the CPU. Stores them in sums(O) or, if sums.add
 // is set, adds them to sums(O).
 void column_sums(const View& x, const Grad& sums) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        launch_column_sums(x.rows(), int(x.columns()),
-                           ColumnSum(sums, MatrixTerm<S, A, 1, Element>{{x.as<S>()}, x.columns(), {}}));
+        launch_column_sums(x.rows(), int(x.columns()), ColumnSum(sums, matrix_term<S, A>(Element(), x)));
     });
 }
 
