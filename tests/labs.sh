@@ -8,8 +8,8 @@ by_make() { make -s lab LAB="$1" FILE="$2" > "$folder/said" 2>&1; }
 # compile_headers LAB SOLUTION: compiles the headers that the solution includes, which takes longer than all of its own
 # code. $folder/c++ is a compiler that begins with these headers, so that each mistake does not compile them again.
 compile_headers() {
-    local flags=-O0
-    [ ! -f "docs/labs/$1/flags" ] || flags=$(cat "docs/labs/$1/flags")
+    local flags
+    flags=$(cat "docs/labs/$1/flags" 2> /dev/null || echo -O0)  # as tools/make/lab.sh has them
     grep '^#include' "$2" > "$folder/headers.h"
     g++ -std=c++17 -I . -pthread ${flags//library/} -x c++-header "$folder/headers.h" -o "$folder/headers.h.gch"
 }

@@ -40,9 +40,10 @@ def replay(name, program, cwd, args=(), setupCommands=(), preLaunchTask=None, **
         if WALKS:
             said = subprocess.run(task + " -n", shell=True, stdout=subprocess.PIPE, text=True).stdout
             assert os.path.relpath(program) in said, "its task does not make the program: " + task
-            program = os.path.join(WALKS, os.path.basename(program))
-            continue
-        assert subprocess.call(task, shell=True, stdout=subprocess.DEVNULL) == 0, "its task fails: " + task
+        else:
+            assert subprocess.call(task, shell=True, stdout=subprocess.DEVNULL) == 0, "its task fails: " + task
+    if WALKS:
+        program = os.path.join(WALKS, os.path.basename(program))
     assert os.access(program, os.X_OK), "no program " + program
     gdb = Gdb(os.path.dirname(program))
     gdb.type("-gdb-set mi-async on")
