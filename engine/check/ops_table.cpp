@@ -446,6 +446,22 @@ Case weighted_sum_case(Sizes n) {
     return c;
 }
 
+// Many logits are equal, and some are zeros of either sign. A row of x may have any number of columns, because neither W
+// nor the number of parts says how many there are.
+Case shortlist_case(Sizes n) {
+    const int V = n.columns, W = std::min(n.other, V);
+    Case c;
+    c.usual.by_row();
+    c.constant("x", {n.rows, V}, arithmetic).with_any_shape().drawn(each([](Sequence& random) {
+        return (int(random.below(41)) - 20) * 0.375 * (random.below(2) ? 1 : -1);
+    }));
+    c.statistic("best", {n.rows, W});
+    c.statistic("ids", {n.rows, W});
+    c.statistic("parts", {n.rows, (V + 1023) / 1024}).sums(1024, 16);
+    c.forward = by_names(shortlist);
+    return c;
+}
+
 Case global_norm_case(Sizes n) {
     Case c;
     c.constant("g", {n.rows * n.columns}, arithmetic).with_any_shape();
@@ -565,6 +581,7 @@ const std::vector<Op>& ops_table() {
             {"cross_entropy, smoothed", with(cross_entropy_case, true, 0.1)},
             {"cross_entropy, losses only", token_losses_case},
             {"weighted_sum", weighted_sum_case},
+            {"shortlist", shortlist_case, {{5, 4, 3}}, {{33, 65, 17}}, boundary_sizes(), {{2, 2600, 70}, {3, 2571, 5}}},
             {"global_norm", global_norm_case},
             {"adamw", with(adamw_case, 0)},
             {"adamw, clipped", with(adamw_case, 1)},

@@ -346,6 +346,14 @@ OP(chosen_logits_forward, (View h, View w, View b, View bias, Ints groups, Ints 
 OP(chosen_logits_backward, (View dz, View dlse, View h, View w, View b, View bias, View lse, Ints groups, Ints slots,
                             Ints tokens, Grad dh, Grad dw, Grad db, Grad dbias))
 
+// The W best tokens of each row of logits x(N,V), for searches that choose the next token. best(N,W) contains the W
+// largest logits of a row, largest first, and ids(N,W) their columns. Equal logits are in the order of their columns,
+// and NaN counts as minus infinity. The log-sum-exp of the row is best[0] + log sum_p parts[p]: number p of parts(N,P)
+// is the sum of exp(x - best[0]) over the columns [1024 p, 1024 (p+1)) that the row has, so P = ceil(V / 1024). If a
+// logit is NaN or infinity, or if all are minus infinity, a part is NaN. No backward. All tensors have the arithmetic
+// type A, which is never bf16.
+OP(shortlist, (View x, View best, View ids, View parts), "x(N,V)A best ids(N,W)A parts(N,P)A")
+
 // The loss of an insertion decoder for each document: loss(B) = -sum_j shares(J)_j log p_j over the choices j of the
 // document. A choice is a pair of a slot and a target token. Slot m has the choices [begin[m], begin[m+1]), and
 // document g has the slots [first[g], first[g+1]). begin (M+1) ascends from 0 to J, and first (B+1) from 0 to M.

@@ -74,7 +74,7 @@ TEST_CASE("kernels: what has run as fibers once does not silently fall out of th
     CHECK((table.linear_forward && table.linear_backward && table.linear_gelu_forward));
     CHECK((table.gelu_linear_backward && table.embedding_forward && table.embedding_backward));
     CHECK((table.linear_rotary_forward && table.linear_rotary_backward));
-    CHECK((table.cross_entropy_forward && table.global_norm));
+    CHECK((table.cross_entropy_forward && table.global_norm && table.shortlist));
     CHECK((table.head_scores_forward && table.head_scores_backward && table.feature_map_forward));
     CHECK((table.feature_map_backward && table.normalise_backward));
     CHECK((table.local_lambda_forward && table.local_lambda_backward));
@@ -168,6 +168,39 @@ TEST_CASE("kernels: the global norm has the bits of the CPU") {
     AsCuda emulated;
     global_norm(g.view(), b.view());
     CHECK(a.bytes() == b.bytes());
+}
+
+// A part has 1,024 logits. Rows of 2,600 logits are read by packets, and rows of 2,571 number by number.
+TEST_CASE("kernels: a shortlist has the bits of the CPU") {
+    for (Sizes sizes : {Sizes{1, 1, 1}, Sizes{3, 33, 40}, Sizes{2, 1024, 5}, Sizes{2, 1025, 5}, Sizes{3, 1028, 1028},
+                        Sizes{5, 2600, 20}, Sizes{5, 2571, 20}}) {
+        CAPTURE(sizes.columns);
+        CHECK(other_bits(row_of("shortlist"), sizes, DType::f32, {"best", "ids", "parts"}) == "");
+    }
+}
+
+TEST_CASE("kernels: a shortlist of logits that are NaN or infinite") {
+    constexpr int V = 40, W = 36;
+    for (float odd : {NAN, -NAN, INFINITY, -INFINITY})
+        for (int ordinary : {0, 1, 30}) {
+            std::vector<float> x(V, odd);
+            for (int v = 0; v < ordinary; v++) x[std::size_t(V - 1 - v)] = float(v % 7);
+            std::vector<float> found[2];
+            for (Device device : {Device::cpu, Device::cuda}) {
+                AsCuda emulated;
+                std::vector<float>& to = found[device == Device::cuda];
+                to.resize(2 * W + 1);
+                shortlist({x.data(), DType::f32, device, {1, V}, "x"}, {&to[0], DType::f32, device, {1, W}, "best"},
+                          {&to[W], DType::f32, device, {1, W}, "ids"},
+                          {&to[2 * W], DType::f32, device, {1, 1}, "parts"});
+            }
+            CAPTURE(odd);
+            CAPTURE(ordinary);
+            for (int i = 0; i < W; i++) CHECK(found[0][std::size_t(W + i)] == found[1][std::size_t(W + i)]);
+            const bool finite = std::isfinite(found[0].back());
+            CHECK(std::isfinite(found[1].back()) == finite);
+            CHECK(finite == (odd == -INFINITY && ordinary > 0));
+        }
 }
 
 // The rows are divided into blocks of 2,048. The rows of the last block must be as right as those of the first. The

@@ -49,6 +49,20 @@ void global_norm_defined(const Doubles& a) {
     *a["norm"] = std::sqrt(square);
 }
 
+void shortlist_defined(const Doubles& a) {
+    const std::int64_t V = a.columns("x"), W = a.columns("best"), P = a.columns("parts");
+    for (std::int64_t n = 0; n < a.rows("x"); n++) {
+        const double* x = a["x"] + n * V;
+        std::vector<int> order;
+        for (int v = 0; v < int(V); v++) order.push_back(v);
+        std::stable_sort(order.begin(), order.end(), [&](int v, int w) { return x[v] > x[w]; });
+        for (std::int64_t i = 0; i < W; i++)
+            a["best"][n * W + i] = x[order[std::size_t(i)]], a["ids"][n * W + i] = order[std::size_t(i)];
+        for (std::int64_t p = 0; p < P; p++) a["parts"][n * P + p] = 0;
+        for (std::int64_t v = 0; v < V; v++) a["parts"][n * P + v / 1024] += std::exp(x[v] - x[order[0]]);
+    }
+}
+
 // The definition for the rows "adamw" of the op table. The decay is 0.1, and all other numbers are the defaults of
 // OptimiserRule.
 void adamw_defined(const Doubles& a, double clip) {
@@ -123,11 +137,29 @@ void learn_codes_defined(const Doubles& a) {
 
 }  // namespace
 
+TEST_CASE("plain loops: a shortlist is not longer than its row, and has a sum for each part") {
+    std::vector<float> x(1025), best(1026), ids(1026), parts(3);
+    const auto list = [&](int V, int W, int P) {
+        shortlist({x.data(), DType::f32, Device::cpu, {1, V}, "x"},
+                  {best.data(), DType::f32, Device::cpu, {1, W}, "best"},
+                  {ids.data(), DType::f32, Device::cpu, {1, W}, "ids"},
+                  {parts.data(), DType::f32, Device::cpu, {1, P}, "parts"});
+    };
+    list(1025, 1025, 2);
+    list(1024, 3, 1);
+    CHECK_THROWS_WITH_AS(list(1025, 1026, 2), doctest::Contains("1026 best of 1025 logits of x, expected from 1"),
+                         Error);
+    CHECK_THROWS_WITH_AS(list(1025, 0, 2), doctest::Contains("0 best"), Error);
+    for (int P : {1, 3})
+        CHECK_THROWS_WITH_AS(list(1025, 3, P), doctest::Contains("expected 2 columns for the 1025 logits of x"), Error);
+}
+
 TEST_CASE("plain loops: every op without a backward") {
     const std::pair<const char*, std::function<void(const Doubles&)>> defined[] = {
         {"store_rows", store_rows_defined},
         {"cross_entropy, losses only", token_losses_defined},
         {"global_norm", global_norm_defined},
+        {"shortlist", shortlist_defined},
         {"adamw", [](const Doubles& a) { adamw_defined(a, 0); }},
         {"adamw, clipped", [](const Doubles& a) { adamw_defined(a, 1); }},
         {"nearest_code", nearest_code_defined},
