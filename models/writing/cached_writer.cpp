@@ -18,6 +18,8 @@ CachedWriter::CachedWriter(const Backbone& stack, int type, bool backward, int p
       tape_(arena_, stack.storage()) {}
 
 Memory& CachedWriter::start(int most_rows, int longest, int mask) {
+    close();
+    shortlists_.prepare(0, 0, vocabulary(), stack_.device());
     const Slots slots{most_rows, longest, backward_};
     memory_ = Memory();
     memory_.mask = mask;
@@ -93,52 +95,89 @@ Tokens ids_of(const std::vector<NextToken::Row>& rows) {
 
 // Passes that call different ops need different names. The first step reads the memory instead of decoding states; a
 // later step may also copy states.
-void CachedWriter::pass(const char* name, const std::vector<Row>& rows, const Tokens& ids, View* logits) {
+void CachedWriter::pass(const char* name, const std::vector<Row>& rows, const Tokens& ids, bool predicts) {
     const char* kind = slots_.written() == 0 ? ", first" : slots_.copies() ? ", copying" : "";
-    run_pass(tape_, text(name, kind), graph, [&] {
+    run_pass(tape_, text(name, kind, shortlists_.width() > 0 ? ", listing" : ""), graph, [&] {
         slots_.copy(tape_, memory_.layers);
         Tensor* const x = run(rows, ids);
-        if (logits) *logits = stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view();
+        if (predicts) predict(stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view());
     });
 }
 
+void CachedWriter::predict(const View& logits) {
+    logits_ = logits;
+    if (shortlists_.width() > 0) shortlists_.compute(logits);
+}
+
 View CachedWriter::feed(const std::vector<Row>& rows) {
-    View logits;
     slots_.follow(rows);
-    pass("step", rows, ids_of(rows), &logits);
+    pass("step", rows, ids_of(rows), true);
     slots_.advance();
-    return logits;
+    return logits_;
 }
 
 // Feeds the tokens of the rows, except in the first step, in which the prefixes are empty. Then feeds a [MASK] after
 // each prefix and returns the logits of these [MASK] rows.
-View CachedWriter::feed_masks(const std::vector<Row>& rows) {
-    View logits;
+void CachedWriter::feed_masks(const std::vector<Row>& rows) {
     slots_.follow(rows);
     if (asked_) {
-        pass("feed", rows, ids_of(rows), nullptr);
+        pass("feed", rows, ids_of(rows), false);
         slots_.advance();
         tape_.end();
     }
     slots_.follow_with_copies();
-    pass("ask", rows, Tokens(rows.size(), memory_.mask), &logits);
-    return logits;
+    pass("ask", rows, Tokens(rows.size(), memory_.mask), true);
+}
+
+void Memory::set_next(const View& logits) {
+    next_memory = Buffer(logits.bytes(), logits.device);
+    next = {next_memory.data(), logits.dtype, logits.device, logits.shape, "next"};
+    copy(logits, next);
+}
+
+void CachedWriter::run_step(const std::vector<Row>& rows, int width) {
+    if (arithmetic_of(tape_.dtype) != DType::f32) throw Error("text is written by a model in f32 or bf16");
+    close();
+    shortlists_.prepare(width > 0 ? int(rows.size()) : 0, width, vocabulary(), stack_.device());
+    if (!asked_ && memory_.next) {
+        for (std::size_t i = 0; i < rows.size(); i++)
+            if (rows.size() != std::size_t(memory_.next.rows()) || rows[i].source != int(i))
+                throw Error(text("the first step has ", rows.size(), " rows, and row ", i, " is of source ",
+                                 rows[i].source, "; expected one row for each of the ", memory_.next.rows(),
+                                 " sources, in order"));
+        predict(memory_.next);
+        asked_ = true;
+        return;
+    }
+    if (memory_.mask < 0)
+        feed(rows);
+    else
+        feed_masks(rows);
+    asked_ = open_ = true;
+}
+
+void CachedWriter::close() {
+    if (open_) tape_.end();
+    open_ = false;
 }
 
 const float* CachedWriter::step(const std::vector<Row>& rows) {
-    if (arithmetic_of(tape_.dtype) != DType::f32) throw Error("text is written by a model in f32 or bf16");
-    const std::size_t V = vocabulary();
-    logits_.resize(rows.size() * V);
-    if (!asked_ && !memory_.next.empty()) {
-        for (std::size_t i = 0; i < rows.size(); i++)
-            std::copy_n(memory_.next.begin() + rows[i].source * V, V, logits_.begin() + i * V);
-    } else {
-        const View logits = memory_.mask < 0 ? feed(rows) : feed_masks(rows);
-        copy_bytes(logits.data, logits.device, logits_.data(), Device::cpu, logits.bytes());
-        tape_.end();
-    }
-    asked_ = true;
-    return logits_.data();
+    run_step(rows, 0);
+    return logits();
+}
+
+const Shortlists* CachedWriter::shortlists(const std::vector<Row>& rows, int width) {
+    if (tape_.device == Device::cpu) return nullptr;
+    run_step(rows, width);
+    shortlists_.read();
+    return &shortlists_;
+}
+
+const float* CachedWriter::logits() {
+    if (logits_.device == Device::cpu) return logits_.as<float>();
+    logits_on_host_.resize(logits_.count());
+    copy_bytes(logits_.data, logits_.device, logits_on_host_.data(), Device::cpu, logits_.bytes());
+    return logits_on_host_.data();
 }
 
 std::vector<Hypotheses> write_targets(NextToken& model, const std::vector<SearchSource>& about,

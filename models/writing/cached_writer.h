@@ -9,6 +9,7 @@
 
 #include "data/sentences.h"
 #include "models/masks/words.h"
+#include "models/writing/shortlists.h"
 #include "models/writing/slots.h"
 
 namespace masquerade {
@@ -30,9 +31,11 @@ struct Memory {
     // If not -1, the id of [MASK], for models that predict the token at a [MASK]. Every step then appends a [MASK] to
     // each prefix, takes the logits of the next token from the row of this [MASK], and discards the row.
     int mask = -1;
-    // Logits of the first generated token of each source, one per token of the vocabulary, source after source. If
-    // `next` is empty and `mask` is -1, the first step feeds SearchSource::begin to compute these logits.
-    std::vector<float> next;
+    // Logits of the first generated token of each source, (sources, vocabulary), on the device of the stack. If there
+    // are none and `mask` is -1, the first step feeds SearchSource::begin to compute these logits.
+    View next;
+    Buffer next_memory;  // the memory of `next`
+    void set_next(const View& logits);
 };
 
 class CachedWriter : public NextToken {
@@ -49,8 +52,12 @@ class CachedWriter : public NextToken {
     Tape& tape() { return tape_; }
     int vocabulary() const override { return stack_.options.vocabulary; }
 
-    // If Memory::next is not empty, the first call after start() feeds no token and returns the logits in `next`.
+    // If there are logits in Memory::next, the first step after start() feeds no token and returns these logits. Its
+    // rows must be all sources, in order.
     const float* step(const std::vector<Row>& rows) override;
+    // Returns null on the CPU. On another device, the shortlists are a part of the graph of the step.
+    const Shortlists* shortlists(const std::vector<Row>& rows, int width) override;
+    const float* logits() override;
     // Feeds the token of every row to the stack. Returns the logits of the next token, (rows.size(), vocabulary()).
     // They can be read until tape().end().
     View feed(const std::vector<Row>& rows);
@@ -65,10 +72,14 @@ class CachedWriter : public NextToken {
     // Runs the stack for one more row of every prefix, with the tokens `ids`. Returns the output of the stack, one
     // hidden state per row.
     Tensor* run(const std::vector<Row>& rows, const Tokens& ids);
-    // Copies the states of prefixes that several rows continue, and then calls run(), as one CUDA graph. If `logits` is
-    // not null, also computes the logits.
-    void pass(const char* name, const std::vector<Row>& rows, const Tokens& ids, View* logits);
-    View feed_masks(const std::vector<Row>& rows);
+    // Copies the states of prefixes that several rows continue, and then calls run(), as one CUDA graph. If `predicts`
+    // is true, also computes logits_ and, if they have a width, shortlists_.
+    void pass(const char* name, const std::vector<Row>& rows, const Tokens& ids, bool predicts);
+    void feed_masks(const std::vector<Row>& rows);
+    void predict(const View& logits);
+    // Runs a step, with shortlists if `width` is not 0. Its logits_ can be read until close().
+    void run_step(const std::vector<Row>& rows, int width);
+    void close();  // ends the step of run_step(), if there is one
     SegmentGraph written_graph(const MaskWords& words, std::vector<CachedDocument> documents, int token_source) const;
 
     const int type_;
@@ -79,7 +90,10 @@ class CachedWriter : public NextToken {
     Memory memory_;
     PrefixSlots slots_;
     bool asked_ = false;  // whether step() was called since start()
-    std::vector<float> logits_;
+    bool open_ = false;   // whether the tape holds the tensors of a step of run_step()
+    View logits_;         // the logits of the step
+    std::vector<float> logits_on_host_;
+    Shortlists shortlists_;
     // Inputs of the ops of a step: rows_ and the masks after it must stay unchanged until the step ends.
     TokenRows rows_;
     // Masks of the layers for which Memory::masks defines none: self-attention of layers without a memory,

@@ -15,6 +15,10 @@ namespace {
 // Minimum number of logits per thread. With fewer logits, starting a thread takes more time than the thread saves.
 constexpr int numbers_a_piece = 1 << 15;
 
+// A shortlist has more tokens than the search needs, because the rules of the search may forbid some of them. It has at
+// most `most_listed` tokens, because the time that a device needs for it grows with their number.
+constexpr int spare_tokens = 16, most_listed = 256;
+
 // A source whose search is not finished, with its rules and its beams.
 struct Searched {
     Searched(int number, const SearchSource& from, const SearchOptions& options)
@@ -25,21 +29,41 @@ struct Searched {
     Beams beams;
 };
 
+// Returns the number of tokens that a shortlist must have, or 0 if the search needs all logits: if it samples from the
+// whole vocabulary, or if a rule may raise the score of a token that is not listed.
+int shortlist_width(const std::vector<std::unique_ptr<Searched>>& searched, const SearchOptions& options, int V) {
+    if (options.repetition_penalty < 1 || (options.samples > 0 && options.top_k == 0)) return 0;
+    int needed = options.samples > 0 ? options.top_k : 0;
+    for (const auto& s : searched) needed = std::max(needed, s->beams.candidates());
+    const std::int64_t width = std::int64_t(needed) + spare_tokens;
+    return width < V && width <= most_listed ? int(width) : 0;
+}
+
 // A beam for which look() must find candidates, the tokens that can continue it.
 struct Work {
     Searched* searched;
     std::size_t beam;
+    bool done = false;
 };
 
-// Finds the candidates of a beam: the tokens that can continue it. `logits` has V numbers for each row of the step.
-void look(const Work& work, const float* logits, int V, const SearchOptions& options, std::uint64_t seed, int step,
+// The logits of a step: V numbers for each row or, if `lists` is not null, a shortlist for each row.
+struct Logits {
+    const Shortlists* lists;
+    const float* all;
+    int V;
+};
+
+// Finds the candidates of a beam: the tokens that can continue it. Sets Work::done unless a shortlist is too short.
+void look(Work& work, const Logits& logits, const SearchOptions& options, std::uint64_t seed, int step,
           TokenScores& scores) {
     Beams& beams = work.searched->beams;
     const SearchSource& source = work.searched->source;
     Beam& beam = beams.all()[work.beam];
-    const float* row = logits + std::int64_t(beam.row) * V;
     beam.next.clear();
-    scores.read(row, V);
+    if (logits.lists)
+        scores.read(*logits.lists, beam.row, logits.V);
+    else
+        scores.read(logits.all + std::int64_t(beam.row) * logits.V, logits.V);
     const double log_sum = scores.log_sum();
     if (!std::isfinite(log_sum))
         throw Error(text("search: logits of the source of line ", source.line, ", step ", step,
@@ -50,11 +74,14 @@ void look(const Work& work, const float* logits, int V, const SearchOptions& opt
     if (options.samples > 0) {
         const double u = sampling_draw(seed, source.line, source.sample + beams.sample(work.beam), step);
         const int token = scores.draw(options, u);
-        if (token >= 0) beam.next.push_back({token, row[token] - log_sum});
+        work.done = scores.certain();
+        if (token >= 0) beam.next.push_back({token, scores.logit(token) - log_sum});
         return;
     }
-    for (const TokenScores::Token& t : scores.best(beams.candidates())) {
-        double log_p = (one ? row[t.id] : t.score) - log_sum;
+    const std::vector<TokenScores::Token>& best = scores.best(beams.candidates());
+    work.done = scores.certain();
+    for (const TokenScores::Token& t : best) {
+        double log_p = (one ? scores.logit(t.id) : t.score) - log_sum;
         if (options.bert4keras) log_p = std::log(std::exp(log_p) + 1e-12);
         beam.next.push_back({t.id, log_p});
     }
@@ -76,6 +103,7 @@ std::vector<Hypotheses> search(NextToken& model, const std::vector<SearchSource>
         check(sources[i], options, V);
         searched.push_back(std::make_unique<Searched>(i, sources[i], options));
     }
+    const int width = shortlist_width(searched, options, V);
     std::vector<Hypotheses> found(sources.size());
     std::vector<NextToken::Row> rows;
     std::vector<Work> work;
@@ -93,11 +121,16 @@ std::vector<Hypotheses> search(NextToken& model, const std::vector<SearchSource>
                 work.push_back({s.get(), b});
             }
         }
-        const float* logits = model.step(rows);  // (rows, V): V logits per row
-        parallel_for(work.size(), std::max(1, numbers_a_piece / V), [&](std::int64_t begin, std::int64_t end) {
-            static thread_local TokenScores scores;
-            for (std::int64_t i = begin; i < end; i++) look(work[i], logits, V, options, seed, step, scores);
-        });
+        Logits logits{width > 0 ? model.shortlists(rows, width) : nullptr, nullptr, V};
+        if (!logits.lists) logits.all = model.step(rows);
+        while (!work.empty()) {
+            parallel_for(work.size(), std::max(1, numbers_a_piece / V), [&](std::int64_t begin, std::int64_t end) {
+                static thread_local TokenScores scores;
+                for (std::int64_t i = begin; i < end; i++) look(work[i], logits, options, seed, step, scores);
+            });
+            work.erase(std::remove_if(work.begin(), work.end(), [](const Work& w) { return w.done; }), work.end());
+            if (!work.empty()) logits = {nullptr, model.logits(), V};  // some shortlists are too short
+        }
         for (auto& s : searched) {
             s->beams.advance();
             if (s->beams.done()) found[s->index] = s->beams.results();

@@ -11,6 +11,8 @@
 
 namespace masquerade {
 
+class Shortlists;  // models/writing/shortlists.h
+
 // The interface through which the search uses a model. The model returns the logits of the next token for many prefixes
 // at once.
 class NextToken {
@@ -28,6 +30,13 @@ class NextToken {
     // next call. The rows are sorted by source. Several rows may continue one row of the previous step. A row that the
     // next step does not continue is never continued later, so the model may forget it.
     virtual const float* step(const std::vector<Row>& rows) = 0;
+
+    // For models whose logits are on a device. Does what step() does, but returns only the `width` best tokens of every
+    // row, and what the log-sum-exp of the row needs. They are valid until the next call. A model whose logits are on
+    // the host does nothing and returns null; the search then calls step().
+    virtual const Shortlists* shortlists(const std::vector<Row>& /*rows*/, int /*width*/) { return nullptr; }
+    // Returns all logits of the step for which shortlists() was called, as step() does.
+    virtual const float* logits() { return nullptr; }
 };
 
 struct SearchSource {

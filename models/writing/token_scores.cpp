@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/math/scalar.h"
+#include "engine/ops/shortlist.h"
 
 namespace masquerade {
 namespace {
@@ -30,14 +31,13 @@ std::int32_t largest_of(const float* x, int n) {
     return *std::max_element(part, part + 16);
 }
 
-// Returns the sum of exp(x - top) over the V numbers x. It is added up in float within each chunk, and in double over
-// the chunks.
+// Returns the sum of exp(x - top) over the V numbers x. It is added up in float within each part, and in double over
+// the parts, as if the op shortlist had computed the parts.
 double sum_of_exponentials(const float* x, int V, float top) {
-    constexpr int chunk = 1024;
     double total = 0;
-    for (int begin = 0; begin < V; begin += chunk) {
+    for (int begin = 0; begin < V; begin += logits_a_part) {
         const float* from = x + begin;
-        total += sum(OneLane(), std::min(chunk, V - begin), [&](int i) { return exp_of(from[i] - top); });
+        total += sum(OneLane(), std::min(logits_a_part, V - begin), [&](int i) { return exp_of(from[i] - top); });
     }
     return total;
 }
@@ -52,11 +52,44 @@ void TokenScores::find_largest(int b) {
 float TokenScores::largest() const { return from_ordered(*std::max_element(largest_.begin(), largest_.end())); }
 
 void TokenScores::read(const float* logits, int V) {
+    logits_ = logits;
+    listed_.clear();
     scores_.assign(logits, logits + V);
     largest_.resize((V + block - 1) / block);
     for (int b = 0; b < int(largest_.size()); b++) find_largest(b);
     const float top = largest();
     log_sum_ = double(top) + std::log(sum_of_exponentials(scores_.data(), V, top));
+}
+
+// If the scores are those of another shortlist, only the tokens of that shortlist can be above minus infinity.
+void TokenScores::read(const Shortlists& lists, int row, int V) {
+    if (listed_.empty() || size() != V) {
+        scores_.assign(V, -INFINITY);
+        largest_.assign((V + block - 1) / block, ordered(-INFINITY));
+    } else {
+        for (const Token& t : listed_) forbid(t.id);
+    }
+    listed_.clear();
+    best_.clear();
+    wanted_ = 1;
+    const float *ids = lists.ids(row), *logits = lists.best(row), *sums = lists.sums(row);
+    for (int i = 0; i < lists.width(); i++) {
+        listed_.push_back({int(ids[i]), logits[i]});
+        set(listed_[i].id, logits[i]);
+    }
+    double total = 0;
+    for (int p = 0; p < lists.parts(); p++) total += sums[p];
+    log_sum_ = double(logits[0]) + std::log(total);
+}
+
+float TokenScores::logit(int token) const {
+    if (listed_.empty()) return logits_[token];
+    return std::find_if(listed_.begin(), listed_.end(), [&](const Token& t) { return t.id == token; })->score;
+}
+
+// The tokens that are not listed are worse than the last listed token, and the rules have made none of them better.
+bool TokenScores::certain() const {
+    return listed_.empty() || (int(best_.size()) == wanted_ && !better(listed_.back(), best_.back()));
 }
 
 void TokenScores::set(int token, float score) {
@@ -68,6 +101,7 @@ void TokenScores::forbid(int token) { set(token, -INFINITY); }
 
 const std::vector<TokenScores::Token>& TokenScores::best(int count) {
     best_.clear();
+    wanted_ = count;
     float worst = -INFINITY;  // only larger scores enter best_; when best_ is full, this is its smallest score
     for (int b = 0; b < int(largest_.size()); b++) {
         if (largest_[b] <= ordered(worst)) continue;

@@ -2,8 +2,12 @@
 // The scores of all V tokens of the vocabulary, each as a candidate for the next token of one prefix. The scores are
 // copied from the model's logits; the rules of the search (SearchRules) then change them. best() does not sort all V
 // scores: the largest score of each block of 64 tokens is known, so most blocks can be skipped.
+//
+// If a device has chosen the best tokens (Shortlists), only their logits are known. The scores of all other tokens are
+// then minus infinity, and certain() says whether the result is the one that all logits would give.
 #pragma once
 #include "models/writing/search.h"
+#include "models/writing/shortlists.h"
 
 namespace masquerade {
 
@@ -13,13 +17,17 @@ class TokenScores {
         int id;
         float score;
     };
-    // Copies the V logits and computes their log-sum-exp. Further calls reuse the memory of the first.
+    // Copies the V logits and computes their log-sum-exp. Further calls reuse the memory of the first. The logits must
+    // stay unchanged until the next read().
     void read(const float* logits, int V);
+    // Copies the logits of a shortlist; V is the number of all tokens. The log-sum-exp has the same bits as above.
+    void read(const Shortlists& lists, int row, int V);
 
     int size() const { return scores_.size(); }
     // Returns the log-sum-exp of the unchanged logits. It is not finite if a logit is NaN or +infinity, or if all
     // logits are -infinity.
     double log_sum() const { return log_sum_; }
+    float logit(int token) const;  // the unchanged logit of a token whose score is above minus infinity
     float operator[](int token) const { return scores_[token]; }
     void set(int token, float score);
     void forbid(int token);  // sets the score to minus infinity
@@ -34,6 +42,10 @@ class TokenScores {
     // from the largest score to the smallest. Returns -1 if no token is allowed.
     int draw(const SearchOptions& options, double u);
 
+    // Whether the last result of best() or draw() since read() does not depend on logits that a shortlist leaves out.
+    // The scores must not have been raised. draw() must have been called with a top_k that keeps few tokens.
+    bool certain() const;
+
   private:
     static bool better(const Token& a, const Token& b) { return a.score != b.score ? a.score > b.score : a.id < b.id; }
     static constexpr int block = 64;
@@ -47,7 +59,10 @@ class TokenScores {
     // Largest score of each block of 64 tokens, mapped to an integer by ordered() in token_scores.cpp.
     std::vector<std::int32_t> largest_;
     std::vector<Token> best_;  // the result of best(); while it is filled, a heap with the worst token first
+    int wanted_ = 0;           // the `count` of the last call of best()
     double log_sum_ = 0;
+    const float* logits_ = nullptr;  // the logits that read() has copied
+    std::vector<Token> listed_;      // the shortlist that read() has copied, best first; empty: all logits are known
 
     // Used by draw(): exp((score - largest score) / temperature) of every token, and the sum over each block of tokens.
     std::vector<float> shares_;  // one number per token

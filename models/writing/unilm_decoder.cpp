@@ -48,10 +48,7 @@ void UniLmDecoder::read(const Sentences& sources, int most_rows, const Backbone:
         layer.graph = &edge_graph_;
     });  // x has one row for each source: the hidden state of its row in edge_rows_
     if (options_.mask >= 0) return tape.end();
-    // (sources, V): V logits for each source.
-    const OnHost logits(stack_.logits(tape, stack_.head(tape, stack_.finish(tape, x)))->view());
-    memory.next.resize(logits.view().count());
-    for (std::size_t i = 0; i < memory.next.size(); i++) memory.next[i] = float(logits[i]);
+    memory.set_next(stack_.logits(tape, stack_.head(tape, stack_.finish(tape, x)))->view());
     tape.end();
 }
 

@@ -127,9 +127,8 @@ std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& reque
 
 std::vector<Numbers> UniVaeDecoder::forced_logits(const DecodeRequest& request, const Tokens& ids) {
     start(&request, 1, 1);
-    const std::vector<float>& next = writer().memory().next;
     std::vector<Numbers> all;
-    if (reader_) all.emplace_back(next.begin(), next.end());
+    if (reader_) all.push_back(numbers_of(writer().memory().next));
     for (std::size_t t = 0; t + 1 < ids.size(); t++) {
         // One row, of source 0. It continues row 0 of the previous step; -1: there is no previous step.
         const OnHost logits(writer().feed({{0, t == 0 ? -1 : 0, ids[t]}}));

@@ -84,6 +84,36 @@ TEST_CASE("cuda decoding: the numbers and texts of the CPU") {
     }
 }
 
+// On the CPU, the search sees all logits. On the device, it sees shortlists, except for samples without top_k.
+TEST_CASE("cuda decoding: hypotheses from shortlists have the bits of the CPU") {
+    FakeDevice fake;
+    Pair pair(tiny_settings(LatentKind::vmf));
+    std::vector<SearchOptions> all(5);
+    all[1].beams = all[1].n_best = 3, all[1].no_repeat_ngram = 2;
+    all[2].beams = 2, all[2].repetition_penalty = 1.3, all[2].minimum = 4;
+    all[3].samples = 2, all[3].top_k = 6, all[3].top_p = 0.9, all[3].temperature = 0.8;
+    all[4].samples = 2, all[4].top_p = 0.9;
+    for (const SearchOptions& options : all) {
+        CAPTURE(&options - all.data());
+        std::vector<Hypotheses> found[2];
+        for (const UniVaeRun* run : {pair.here.get(), pair.there.get()}) {
+            UniVaeDecoder decoder(run->model, run->special());
+            std::vector<DecodeRequest> requests;
+            for (std::uint32_t i = 0; i < 9; i++)
+                requests.push_back({pair.here->draw(3, i, 0), i, 0, run->model.start_position(12)});
+            found[run == pair.there.get()] = decoder.search(requests, options, 3);
+        }
+        for (std::size_t i = 0; i < found[0].size(); i++) {
+            REQUIRE(found[0][i].size() == found[1][i].size());
+            for (std::size_t k = 0; k < found[0][i].size(); k++) {
+                CHECK(found[0][i][k].tokens == found[1][i][k].tokens);
+                CHECK(found[0][i][k].score == found[1][i][k].score);
+                CHECK(found[0][i][k].ended == found[1][i][k].ended);
+            }
+        }
+    }
+}
+
 TEST_CASE("cuda decoding: a pass that cannot be captured runs op by op, and its memory grows by more than it needs") {
     FakeDevice fake;
     Arena arena(Device::cuda, Blocks::kept);

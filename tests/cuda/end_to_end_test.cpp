@@ -82,8 +82,9 @@ template <class F>
 Counts counted(const Counts& counts, F f) {
     const Counts before = counts;
     f();
-    return {counts.uploads - before.uploads,   counts.reads - before.reads,   counts.moves - before.moves,
-            counts.launches - before.launches, counts.graphs - before.graphs, counts.idle - before.idle};
+    return {counts.uploads - before.uploads,      counts.reads - before.reads,   counts.moves - before.moves,
+            counts.launches - before.launches,    counts.graphs - before.graphs, counts.idle - before.idle,
+            counts.read_bytes - before.read_bytes};
 }
 
 }  // namespace
@@ -124,9 +125,74 @@ GPU_CASE("a token is one graph, which is sent in one copy and has the bits of op
         CHECK(ten.graphs - six.graphs == 4);
         CHECK(ten.uploads - six.uploads == 4);
         CHECK(ten.moves - six.moves == 4);  // the rotary table, once for each token
-        CHECK(ten.reads - six.reads == 4);  // the logits, once for each token
+        // Shortlists, once for each token. A list has 16 tokens more than the search needs, and one sum of exp.
+        CHECK(ten.reads - six.reads == 4);
+        const int rows = 6 * std::max(how.beams, how.samples);
+        const int width = 16 + (how.samples > 0 ? how.top_k : how.beams > 1 ? how.beams + 1 : 1);
+        CHECK(ten.read_bytes - six.read_bytes == 4 * rows * (2 * width + 1) * long(sizeof(float)));
         CHECK(ten.idle - six.idle == 4);
     }
+}
+
+namespace {
+
+// A decoder of which the search sees all logits.
+class AllLogits : public NextToken {
+  public:
+    explicit AllLogits(NextToken& decoder) : decoder_(decoder) {}
+    int vocabulary() const override { return decoder_.vocabulary(); }
+    const float* step(const std::vector<Row>& rows) override { return decoder_.step(rows); }
+
+  private:
+    NextToken& decoder_;
+};
+
+}  // namespace
+
+// With the last options, most tokens are forbidden, so that some shortlists are too short.
+GPU_CASE("shortlists write what all logits write") {
+    Gpu used;
+    Parameters parameters(DType::f32, Device::cuda);
+    const UniLm model(parameters, tiny_model(LatentKind::none, false).backbone);
+    parameters.allocate(1);
+    const std::vector<Sentence> text = random_sentences(4);
+    std::vector<SearchSource> about(text.size());
+    for (std::size_t i = 0; i < about.size(); i++) about[i].line = std::uint32_t(i), about[i].begin = 3;
+    SearchOptions greedy, sampling, beams;
+    greedy.maximum = sampling.maximum = beams.maximum = 6;
+    sampling.samples = 2, sampling.top_k = 5, sampling.repetition_penalty = 1.5;
+    beams.beams = beams.n_best = 2;
+    for (int token = 4; token < 60; token++) beams.forbidden.push_back(token);
+    for (int mask : {-1, 4})
+        for (const SearchOptions& how : {greedy, sampling, beams}) {
+            INFO("mask ", mask, ", ", how.beams, " beams, ", how.samples, " samples");
+            ReadingOptions reading;
+            reading.longest = how.maximum;
+            reading.mask = mask;
+            UniLmDecoder decoder(model, reading);
+            AllLogits all(decoder);
+            const auto write = [&](NextToken& by) {
+                decoder.read(pointers_to(text), int(text.size()) * std::max(how.beams, how.samples));
+                return search(by, about, how, 1);
+            };
+            const long none = stand_in_counts() ? stand_in_counts()->read_bytes : 0;
+            const std::vector<Hypotheses> found = write(decoder);
+            const long listed = stand_in_counts() ? stand_in_counts()->read_bytes - none : 0;
+            const std::vector<Hypotheses> expected = write(all);
+            for (std::size_t i = 0; i < text.size(); i++) {
+                REQUIRE(found[i].size() == expected[i].size());
+                for (std::size_t k = 0; k < expected[i].size(); k++) {
+                    CHECK(found[i][k].tokens == expected[i][k].tokens);
+                    CHECK(found[i][k].score == expected[i][k].score);
+                }
+            }
+            if (!stand_in_counts()) continue;
+            const long of_all = stand_in_counts()->read_bytes - none - listed;
+            if (how.forbidden.empty())
+                CHECK(listed < of_all);
+            else if (mask < 0)
+                CHECK(listed > of_all);
+        }
 }
 
 GPU_CASE("memory that cannot be released is reported by the next wait, and no tensor is allocated during a capture") {

@@ -190,6 +190,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
         (kind != cudaMemcpyHostToDevice && !holds(device, from, bytes)))
         return result(cudaErrorInvalidValue);
     (kind == cudaMemcpyHostToDevice ? counts.uploads : kind == cudaMemcpyDeviceToHost ? counts.reads : counts.moves)++;
+    if (kind == cudaMemcpyDeviceToHost) counts.read_bytes += long(bytes);
     submit([=] {
         masquerade::ptx::count_launch("cudaMemcpyAsync");
         return std::memmove(to, from, bytes), std::string();

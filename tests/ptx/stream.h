@@ -26,6 +26,7 @@ struct StreamCounts {
     int launches = 0;                       // kernels and products that are not captured
     int graphs = 0;                         // launches of captured graphs
     int idle = 0;                           // waits after which the device had nothing left to do
+    long read_bytes = 0;                    // bytes of the copies from the device
 };
 extern "C" StreamCounts* stream_counts();
 
