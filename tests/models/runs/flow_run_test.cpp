@@ -88,6 +88,42 @@ TEST_CASE("flow run: it learns a toy better than a normal distribution, and its 
     CHECK(drawn == doctest::Approx(square).epsilon(0.06));
     for (const Numbers& x : run->rows(0, 500, true)) loss -= log_p(x) / 500;
     CHECK(loss == doctest::Approx(found.at("loss")).epsilon(1e-4));
+    // If p is a normal distribution, the mean of -log p is 1 + log(2 pi) + log(det)/2, where det is the determinant of
+    // the covariance of the two numbers.
+    const std::vector<Numbers> known = run->rows(0, 4096, false);
+    double x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+    for (const Numbers& row : known) x += row[0] / 4096, y += row[1] / 4096;
+    for (const Numbers& row : known) {
+        const double dx = row[0] - x, dy = row[1] - y;
+        xx += dx * dx / 4096, xy += dx * dy / 4096, yy += dy * dy / 4096;
+    }
+    const double normal = 1 + std::log(2 * M_PI) + std::log(xx * yy - xy * xy) / 2;
+    CHECK(found.at("baseline.normal") == doctest::Approx(normal / 2 / std::log(2)).epsilon(0.03));
+}
+
+TEST_CASE("flow run: the loss of a batch is the mean of -log p over its vectors, with ActNorm and without") {
+    for (const bool actnorm : {true, false}) {
+        CAPTURE(actnorm);
+        FlowSettings s;
+        s.batch_tokens = 20;
+        s.flow.actnorm = actnorm;
+        FlowRun run(s, Vocabulary(s.words()));
+        const std::unique_ptr<Task> task = run.task({});
+        task->next_batch(0);
+        CHECK(!run.model.steps.waits_for_data());
+        Arena arena(Device::cpu, Blocks::kept);
+        Tape tape(arena, run.parameters.storage());
+        tape.begin("train");
+        const double loss = number_at(task->loss(tape, 0, 0)->view(), 0);
+        tape.end();
+        double mean = 0;
+        for (const Numbers& x : run.rows(0, 20, false)) {
+            double log_det = 0;
+            const Numbers u = run.model.steps.forward(x, log_det);
+            mean += ((u[0] * u[0] + u[1] * u[1]) / 2 + run.model.constant() - log_det) / 20;
+        }
+        CHECK(loss == doctest::Approx(mean).epsilon(1e-5));
+    }
 }
 
 TEST_CASE("flow run: the rows of a file; samples as text and as a file; a changed file is refused") {
