@@ -635,6 +635,20 @@ TEST_CASE("univae: kinds of latents that do not fit are refused; a setting must 
     CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains("no KL that is a sum over numbers"), BadUsage);
 }
 
+TEST_CASE("univae: a latent takes nothing from the latent below it if their kinds differ") {
+    UniVaeOptions o = small(LatentKind::power_spherical, false, true);
+    const double kl = Model(o, DType::f32).model.latents[1].latent->constant_kl();
+    o.latent_kinds = {LatentKind::vmf, LatentKind::power_spherical};
+    const Model spheres(o, DType::f32);
+    CHECK(spheres.model.latents[1].latent->constant_kl() == kl);
+    CHECK(spheres.model.latents[0].latent->constant_kl() != kl);
+    for (const LatentKind below : {LatentKind::gaussian, LatentKind::gaussian_chain}) {
+        o.latent_kinds = {below, LatentKind::gaussian_chain};
+        const Model chain(o, DType::f32);
+        CHECK((chain.parameters.find("latent.1.prior.z.weight") != nullptr) == (below == LatentKind::gaussian_chain));
+    }
+}
+
 TEST_CASE("univae: decoded with a cache == teacher-forced, == in float, for every kind of norm and feed-forward part") {
     UniVaeOptions o = small(LatentKind::vmf, false, true);
     std::vector<BackboneOptions> stacks = with_block_kinds(o.backbone);
