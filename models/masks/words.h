@@ -11,7 +11,7 @@
 //   KEY    restrictions of RULE: window=3 (rows at most 3 away), dilation=2 (every second row, so that window=3 reaches
 //          6 rows), stride=4 (also every fourth row at any distance), globals=1 (the first row sees all rows and is
 //          seen by all rows of the part), over=all (the restrictions also hold for rows of the other part).
-//          Without window, the other keys have no effect
+//          The other keys need window
 #pragma once
 #include <string>
 #include <vector>

@@ -170,6 +170,8 @@ TEST_CASE("mask in words: a word that says nothing is refused by its name") {
         {"A full window=4294967297", "\"4294967297\" is no number for window"},
         {"A causal window 3", "\"window\" has no number; expected window=3"},
         {"A causal dilation", "\"dilation\" has no number; expected dilation=N"},
+        {"A causal stride=3", "\"stride=3\" has no effect without window=; add window=N"},
+        {"A full; B causal over=all sees A", "\"over=all\" has no effect without window="},
     };
     for (const auto& [words, why] : wrong) {
         CAPTURE(words);
