@@ -38,8 +38,8 @@ struct StatePlan {
 // if state_attention can compute it.
 inline std::string state_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
-        if (has_pattern(q)) return "a state that only grows cannot let the keys behind a window go";
-        if (q.rule == Rule::bits) return "its rows see keys in no common order, as a growing state needs";
+        if (has_pattern(q)) return "the mask has a window or a pattern, and a growing state cannot forget keys";
+        if (q.rule == Rule::bits) return "its rows do not see keys in one common order, which a growing state needs";
     }
     return "";
 }

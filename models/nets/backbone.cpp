@@ -13,7 +13,7 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
         throw BadUsage(text("width ", o.width, " does not divide into ", o.heads,
                             " heads of an even size; choose width = heads * an even number"));
     if (o.rotary_value && !o.rotary)
-        throw BadUsage("rotary_value is true, but rotary is false: values are turned where keys are");
+        throw BadUsage("rotary_value=true needs rotary=true: values are rotated only where keys are");
     if (o.heads % o.key_heads())
         throw BadUsage(text("kv_heads is ", o.kv_heads, ", which does not divide heads, ", o.heads,
                             ": each head of keys is read by as many heads of queries"));

@@ -224,10 +224,11 @@ TEST_CASE("state_attention: masks that no growing state can honour are refused w
     Layout layout = honoured_layout(random, 1, 5);
     CHECK(state_refuses(layout.graph) == "");
     layout.graph.queries[0].window = 2;
-    CHECK(state_refuses(layout.graph) == "a state that only grows cannot let the keys behind a window go");
+    CHECK(state_refuses(layout.graph) == "the mask has a window or a pattern, and a growing state cannot forget keys");
     StateCall<double> c = random_state_call(random, rules[0], layout);
-    CHECK_THROWS_WITH(c.run(), "state_attention: a state that only grows cannot let the keys behind a window go");
+    CHECK_THROWS_WITH(c.run(),
+                      "state_attention: the mask has a window or a pattern, and a growing state cannot forget keys");
     layout.graph.queries[0].window = -1;
     layout.graph.queries[0].rule = Rule::bits;
-    CHECK(state_refuses(layout.graph) == "its rows see keys in no common order, as a growing state needs");
+    CHECK(state_refuses(layout.graph) == "its rows do not see keys in one common order, which a growing state needs");
 }

@@ -21,12 +21,13 @@ namespace {
 
 std::string luna_refuses(const SegmentGraph& graph) {
     for (const QuerySegment& q : graph.queries) {
-        if (q.window >= 0) return "no window: slots pack what all rows of a segment see";
+        if (q.window >= 0) return "the mask has a window, but slots pack what all rows of a segment see";
         const auto sees = graph.sees.begin();
         const bool itself = std::find(sees + q.sees_begin, sees + q.sees_end, q.self) != sees + q.sees_end;
         if (!itself || q.rule == Rule::full || q.rule == Rule::none) continue;
-        if (q.rule == Rule::bits) return "no segment whose rows see different keys: slots pack what all of them see";
-        return "no causal segment: slots pack what all rows of a segment see; use luna_causal";
+        if (q.rule == Rule::bits)
+            return "the rows of a segment see different keys, but slots pack what all rows of a segment see";
+        return "a segment is causal, but slots pack what all rows of a segment see; use luna_causal";
     }
     return "";
 }

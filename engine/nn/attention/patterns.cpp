@@ -115,11 +115,11 @@ SegmentGraph with_pattern(SegmentGraph graph, const QuerySegment& pattern) {
 
 std::string pattern_refuses(const SegmentGraph& graph, bool from_start) {
     for (const QuerySegment& q : graph.queries) {
-        if (has_pattern(q)) return "it has a window already";
+        if (has_pattern(q)) return "the mask has a window already";
         // The pattern counts positions from the first token, which is generated last if generation runs from right to
         // left.
         if (from_start && q.along && q.rule == Rule::anticausal)
-            return "places count from the first token, and from right to left that one is written last";
+            return "the pattern counts places from the first token, and under this mask that token is written last";
     }
     return "";
 }

@@ -141,7 +141,7 @@ TEST_CASE("backbone: what it cannot be, and types outside the table") {
     BackboneOptions o = small();
     o.rotary = false, o.rotary_value = true;
     Parameters p;
-    CHECK_SAYS(message_of<BadUsage>([&] { Backbone(p, o); }), "rotary_value is true, but rotary is false");
+    CHECK_SAYS(message_of<BadUsage>([&] { Backbone(p, o); }), "rotary_value=true needs rotary=true");
     Model model(small(), DType::f32);
     model.rows.types[3] = 2;
     CHECK_SAYS(message_of<Error>([&] { model.loss(); }), "embedding: type 2 lies outside [0, 2)");

@@ -292,17 +292,17 @@ TEST_CASE("luna: causal parts, windows and bits are refused in words; rotary pos
     CHECK(find_attention("luna").refuses(cross_mask(d)).empty());
     for (const char* name : {"lm", "unilm", "uniae", "plm", "lm-reverse"})
         CHECK_SAYS(find_attention("luna").refuses(make_mask(name, d, example_details(d))),
-                   "no causal segment: slots pack what all rows of a segment see; use luna_causal");
-    CHECK_SAYS(find_attention("luna").refuses(make_mask("window", d)), "no window");
+                   "a segment is causal, but slots pack what all rows of a segment see; use luna_causal");
+    CHECK_SAYS(find_attention("luna").refuses(make_mask("window", d)), "the mask has a window");
     CHECK_SAYS(find_attention("luna").refuses(make_mask("k-bert", d, example_details(d))),
-               "whose rows see different keys");
+               "the rows of a segment see different keys");
     BackboneOptions o = small_luna(false, true, false);
     MaskedModel m(o);
     const std::vector<Sentence> text = pairs(2, 2);
     const Batch batch = find_objective("unilm").batch(pointers_to(text), 0, options());
     m.tape.begin("refused");
     CHECK_SAYS(message_of<BadUsage>([&] { m.model.hidden(m.tape, batch); }),
-               "attention luna does not support this mask: no causal segment");
+               "attention luna does not support this mask: a segment is causal");
     o.rotary = true;
     Parameters p;
     CHECK_SAYS(message_of<BadUsage>([&] { Backbone(p, o); }), "no place for rotary");

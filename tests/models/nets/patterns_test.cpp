@@ -236,6 +236,7 @@ TEST_CASE("patterns: a mask with a window of its own is refused") {
         Window window;
         window.radius = 3;
         CHECK_SAYS(message_of<BadUsage>([&] { stack(tokens(), with_window(causal_mask(documents), window)); }),
-                   std::string("attention ") + pattern.kind + " does not support this mask: it has a window already");
+                   std::string("attention ") + pattern.kind +
+                       " does not support this mask: the mask has a window already");
     }
 }

@@ -295,7 +295,7 @@ TEST_CASE("unilm: patterns of attention backward: by distances alone") {
     check_cached_backward<NearRow>(of_kind("lambda", false, false));
     for (const char* kind : {"longformer", "fixed", "local"})
         CHECK_THROWS_WITH_AS(check_cached_backward(of_kind(kind, false, true)),
-                             doctest::Contains("that one is written last"), BadUsage);
+                             doctest::Contains("that token is written last"), BadUsage);
 }
 
 TEST_CASE("unilm: backward, prefixes branch, die and swap; each has the logits it has alone") {
