@@ -42,22 +42,29 @@ bool fits(const Family& kind, const Changes& changes) {
 }
 
 std::vector<Sample> all_samples() {
-    std::vector<Changes> variants = {{},
-                                     {{"seed", "2"}},
-                                     {{"width", "12"}, {"inner", "8"}},
-                                     {{"layers", "1"}, {"decoder_layers", "1"}},
-                                     {{"layers", "3"}},
-                                     {{"max_length", "8"}},
-                                     {{"vocabulary", "90"}},
-                                     {{"cased", "true"}},
-                                     {{"optimiser", "apollo"}},
-                                     {{"rotary", "false"}},
-                                     {{"task", "copy"}},
-                                     {{"task", run_folder() + "/classes"}},
-                                     {{"attention", "performer"}, {"redraw", "1"}},
-                                     {{"latent_layers", "0"}},
-                                     {{"free_length", "true"}},
-                                     {{"order", "frequency"}}};
+    std::vector<Changes> variants = {
+        {},
+        {{"seed", "2"}},
+        {{"width", "12"}, {"inner", "8"}},
+        {{"layers", "1"}, {"decoder_layers", "1"}},
+        {{"layers", "3"}},
+        {{"max_length", "8"}},
+        {{"vocabulary", "90"}},
+        {{"cased", "true"}},
+        {{"optimiser", "apollo"}},
+        {{"rotary", "false"}},
+        {{"task", "copy"}},
+        {{"task", run_folder() + "/classes"}},
+        {{"attention", "performer"}, {"redraw", "1"}},
+        {{"attention", "by_head"}, {"patterns", "0:1 window=1 | 1:2 stride=2"}},
+        {{"latent_layers", "0"}},
+        {{"layers", "3"}, {"latent_layers", "2"}, {"latent_kinds", "flow,vq"}},
+        {{"pairs", "true"}, {"conditional", "true"}},
+        {{"pairs", "true"}, {"conditional", "true"}, {"latent", "gaussian"}, {"source_prior", "true"}},
+        {{"flow_actnorm", "true"}, {"flow_linear", "lu"}, {"latent", "flow"}},
+        {{"flow_actnorm", "false"}, {"points", "rings"}},
+        {{"free_length", "true"}},
+        {{"order", "frequency"}}};
     for (const LatentKindRow& row : latent_kinds())
         variants.push_back({{"latent", row.name}, {"codes", "6"}, {"levels", "4"}});
     variants.push_back({{"latent", "vq"}, {"codes", "9"}, {"groups", "4"}});

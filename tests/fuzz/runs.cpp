@@ -20,6 +20,7 @@
 #include "models/runs/insertion_run.h"
 #include "models/runs/start.h"
 #include "models/runs/univae_run.h"
+#include "models/runs/writer.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/run_samples.h"
 #include "tests/fuzz/target.h"
@@ -321,6 +322,13 @@ std::unique_ptr<Run> loaded(const std::string& path, bool to_train = false) {
 }
 
 void write_latents(UniVaeRun& run, std::size_t byte) {
+    if (run.settings.model.conditional) {
+        Writing how;
+        how.count = byte % 2 ? 2 : 0;
+        how.search.maximum = 12;
+        run.writer(how).write(lines, 0);
+        return;
+    }
     const char* words[] = {"", "fitted", "uniform"};
     run.choose_prior(words[byte % 3], {});
     UniVaeDecoder decoder(run.model, run.special());
