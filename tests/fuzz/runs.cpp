@@ -303,11 +303,6 @@ void untie(const std::string& run) {
         file.header["__metadata__"]["model"] = digits;
         put(latest + "/prior.safetensors", file.whole());
     }
-    if (nlohmann::json record; fs::exists(latest + "/codes/run.json")) {
-        record = read_json(latest + "/codes/run.json");
-        if (record.is_object()) record["latents_of"] = weights;
-        put(latest + "/codes/run.json", record.dump());
-    }
 }
 
 // ---- what loads a run ----
