@@ -133,8 +133,7 @@ class ByHeadAttention : public SoftmaxAttention {
         std::vector<Tensor*> each_kv;
         for (std::size_t i = 0; i < kv.size(); i++)
             each_kv.push_back(rows_of_heads(tape, kv[i], text(name_, ".heads.keys.", i)));
-        const std::vector<double> zeros(N * H * D, 0.0);
-        Tensor* y = tape.constant(name_ + ".heads.none", {N * H, D}, q->dtype, zeros.data());
+        Tensor* y = each_q;  // the groups replace all rows, so only the shape of the first value matters
         for (const Group& group : groups_) {
             // The name lists the heads of the group, so that dropout draws different random numbers for each group.
             std::string name = name_ + ".heads";
