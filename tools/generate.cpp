@@ -116,7 +116,7 @@ Groups declare(Options& app, Writing& w) {
             maximum,
             {{latents, Family::of_latents},
              {targets, Family::of_search},
-             {insertion, Family::of_insertion},
+             {insertion, Family::of_insertion | Family::of_latents},
              {search, Family::of_latents | Family::of_search | Family::of_insertion}}};
 }
 

@@ -24,7 +24,7 @@ inline void declare_samples(Options& group, SampleOptions& o) {
 // Declares the options for models that insert words into a text. Returns their group, whose title in --help is "of
 // insertion".
 inline Options declare_insertion(Options& app, CanvasOptions& o) {
-    Options group = app.group("of insertion");
+    Options group = app.group("of insertion, and of univae with decoder=insertion");
     group.flag("--parallel", o.parallel, "insert into all open slots each round (default: only the best)");
     group.number("--threshold", o.threshold, 0.0, 2.0,
                  "--parallel: only into slots with p(c|l) of P or more, and into the best", "P");

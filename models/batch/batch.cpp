@@ -61,6 +61,7 @@ void pad(Batch& b, int to) {
         c.begin.back() = c.size();
     }
     if (!b.rank.empty()) b.rank.resize(b.rows.count(), -1);
+    if (!b.insertions.empty()) b.insertions.resize(b.parts.size(), 0);
 }
 
 }  // namespace
@@ -75,6 +76,7 @@ Batch pack(const std::vector<Example>& examples, int pad_to) {
         b.rank.insert(b.rank.end(), e.rank.begin(), e.rank.end());
         const bool two_stacks = e.source.count() > 0 || e.same_source;
         if (two_stacks && e.document.source > 0) b.read.push_back(e.document);
+        if (e.insertions > 0) b.insertions.push_back(e.insertions);
         b.parts.push_back(two_stacks ? Document{e.source.count(), e.rows.count()} : e.document);
     }
     b.labels.count = b.labels.size();

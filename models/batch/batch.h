@@ -3,6 +3,7 @@
 // It also holds the attention masks and the labels, which say which row must predict which token.
 #pragma once
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,9 @@ struct Example {
     // k-bert: the entity or the fact of the row, as tree_of() numbers them. pseudo_mask(): the span and the kind of the
     // row, in the encoding of its parameter `weight`. Empty for other masks.
     std::vector<int> rank;
+    // Only in a UniVAE that inserts words: the number of insertions that generate the target, one for each of its words
+    // and one for its end. 0: none are counted.
+    int insertions = 0;
     Labels labels;             // labels of `rows`
     bool same_source = false;  // whether this example shares the previous example's source; if so, `source` is empty
 };
@@ -77,6 +81,8 @@ struct Halves {
     // the first of the source, [CLS], else -1.
     Documents read;
     std::vector<int> read_which;
+    // Only in a UniVAE that inserts words, else empty: Example::insertions of each document; 0 for inert documents.
+    std::vector<double> insertions;
     // If the prior of the latents depends on the source: a batch whose encoder halves read only the sources, with the
     // same documents in the same order. Else null.
     std::shared_ptr<const Batch> sources;
@@ -123,6 +129,11 @@ struct Batch : Halves {
     // such as the name of the objective. Batches with equal buckets share a memory plan.
     std::string bucket;
 
+    // Returns the number of predictions that the loss is divided by: the number of labels or, in a UniVAE that inserts
+    // words, of insertions.
+    int predictions() const {
+        return insertions.empty() ? labels.count : int(std::accumulate(insertions.begin(), insertions.end(), 0.0));
+    }
     const SegmentGraph& graph_at(int layer) const { return masks.at(layer, graph); }
     const SegmentGraph& last_graph() const { return graph_at(int(masks.of_layer.size()) - 1); }
 };

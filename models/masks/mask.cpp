@@ -118,6 +118,12 @@ SegmentGraph conditional_mask(const Documents& halves, const Documents& decoders
     return build.take();
 }
 
+SegmentGraph full_for_causal(SegmentGraph graph) {
+    for (QuerySegment& q : graph.queries)
+        if (q.rule == Rule::causal) q.rule = Rule::full;
+    return graph;
+}
+
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source) {
     SegmentBuilder build;
     int query = 0;

@@ -92,6 +92,10 @@ SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank,
 // row sees a query row. `rank` has a rank for every packed row.
 SegmentGraph two_stream_mask(const Documents& documents, const std::vector<int>& rank);
 
+// Returns the graph with Rule::full in place of Rule::causal: a row that saw the earlier rows of its part sees all rows
+// of this part. A decoder that inserts words has such a mask.
+SegmentGraph full_for_causal(SegmentGraph graph);
+
 // Returns a copy of `graph` with only some of the query rows: query row m of the result is query row rows[m] of
 // `graph`. Throws Error if a row is in no query segment of `graph`.
 SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& rows);

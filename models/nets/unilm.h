@@ -11,15 +11,14 @@
 
 namespace masquerade {
 
-// Runs a stack for the rows of a batch. Returns the last hidden states of the M rows with a label, (M,C), of width C.
-// If the batch has a scored_graph (a mask for these M rows), the last layer runs only for these rows; otherwise, all
-// layers run for all rows. `more`, if given, is called before every layer.
-inline Tensor* run_labelled(Tape& tape, const Backbone& stack, const Batch& batch,
-                            const Backbone::BeforeLayer& more = {}) {
+// Runs a stack for the rows of a batch, without Backbone::finish(). Returns the output of the last layer: all N rows,
+// (N,C), of width C, or only the M rows with a label, (M,C), if the batch has a scored_graph (a mask for these rows).
+// `more`, if given, is called before every layer.
+inline Tensor* run_rows(Tape& tape, const Backbone& stack, const Batch& batch, const Backbone::BeforeLayer& more = {}) {
     const bool last_for_all = batch.scored_graph.queries.empty();
     const std::vector<char> parts = parts_of_rows(batch.read.empty() ? batch.parts : batch.read);
     std::vector<char> scored_parts;
-    if (stack.has_parts())
+    if (stack.has_parts() && !last_for_all)
         for (int row : batch.labels.rows) scored_parts.push_back(parts.at(row));
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         if (more) more(i, x, pass);
@@ -31,8 +30,14 @@ inline Tensor* run_labelled(Tape& tape, const Backbone& stack, const Batch& batc
         pass.query_names = batch.scored.names(tape);
         pass.graph = &batch.scored_graph;
     };
-    Tensor* x = stack.run(tape, batch.rows, stack.pass(tape, batch.rows, batch.graph), before);
-    if (last_for_all) x = gather_rows(tape, x, tape.ints(batch.labels.rows), "scored");
+    return stack.run(tape, batch.rows, stack.pass(tape, batch.rows, batch.graph), before);
+}
+
+// Returns the last hidden states of the M rows with a label, (M,C).
+inline Tensor* run_labelled(Tape& tape, const Backbone& stack, const Batch& batch,
+                            const Backbone::BeforeLayer& more = {}) {
+    Tensor* x = run_rows(tape, stack, batch, more);
+    if (batch.scored_graph.queries.empty()) x = gather_rows(tape, x, tape.ints(batch.labels.rows), "scored");
     return stack.finish(tape, x);
 }
 

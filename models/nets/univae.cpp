@@ -37,6 +37,12 @@ UniVaeOptions complete(UniVaeOptions o) {
         throw BadUsage("conditional=true needs latents, and latent_layers is 0; a run of unilm does without latents");
     if (o.conditional && !o.mask.empty())
         throw BadUsage("conditional=true has masks of its own, which mask= cannot replace: leave out mask=");
+    if (o.inserts && K == 0)
+        throw BadUsage(
+            "decoder=insertion needs latents, and latent_layers is 0; a run of insertion does without latents");
+    if (o.inserts && !o.mask.empty())
+        throw BadUsage("decoder=insertion has masks of its own, which mask= cannot replace: leave out mask=");
+    if (o.inserts) o.backbone.head_rows = o.insertion.head_rows();
     if (o.latent.source_prior && !o.conditional)
         throw BadUsage(
             "source_prior=true needs conditional=true: else the encoder half reads only the source, as the prior does");
@@ -63,7 +69,8 @@ std::vector<LatentLayer> layers(Parameters& p, const UniVaeOptions& o) {
 UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
     : options(complete(o)),
       masks(std::make_shared<const LayerMasks>(o.mask, o.backbone.layers)),
-      backbone(p, o.backbone),
+      backbone(p, options.backbone),
+      insertion(o.inserts ? std::make_unique<InsertionHead>(p, backbone, o.insertion) : nullptr),
       latents(layers(p, options)),
       space(latents) {
     expect_fitting(o.latent, options.latent_layers > 0 ? options.latent_kinds : std::vector{o.latent.kind});
@@ -162,12 +169,16 @@ void UniVae::draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
 // [CLS] of this source.
 Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const {
     auto scope = tape.scope("decoder");
-    if (options.conditional)
-        return run_labelled(tape, backbone, batch, [&](int i, Tensor*& x, Pass&) {
+    if (options.conditional) {
+        const auto before = [&](int i, Tensor*& x, Pass&) {
             if (const int l = latent_of(i); l >= 0)
                 x = replace_rows(tape, x, tape.ints(batch.read_which), latents[l].out(tape, z[l]),
                                  text("replaced.", l));
-        });  // (M,C): a row per label
+        };
+        return insertion
+                   ? backbone.finish(tape, run_rows(tape, backbone, batch, before))  // (N,C): a row per decoder row
+                   : run_labelled(tape, backbone, batch, before);                    // (M,C): a row per label
+    }
     const auto before = [&](int i, Tensor*&, Pass& pass) {
         const int l = latent_of(i);
         pass.part = 1;
@@ -175,7 +186,7 @@ Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*
         pass.memory = l < 0 ? nullptr : latents[l].out(tape, z[l]);  // (B,C), one key per document
     };
     const Pass pass = backbone.pass(tape, batch.rows, batch.graph);
-    return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C): each decoder row has a label
+    return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C): a row per decoder row
 }
 
 UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const {
@@ -183,15 +194,23 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     loss.latents = encode(tape, batch, noise);
     std::vector<Tensor*> z;
     for (const LatentSample& s : loss.latents) z.push_back(s.z);
-    Tensor* h = backbone.head(tape, decode(tape, batch, z));  // (M,E): a row per label, as wide as the embedding
+    Tensor* x = decode(tape, batch, z);
     for (const LatentSample& s : loss.latents)
         for (Tensor* t : {s.z, s.y, s.kl, s.loss, s.prior, s.code})
             if (t) tape.retain(t);
-    const int targets = batch.labels.count;
-    loss.total = backbone.loss(tape, h, batch.labels.tokens,
-                               loss_weights(tape, batch.labels.weights, 1, targets, "token_weights"), "reconstruction",
-                               &loss.losses);
-    tape.retain(loss.losses);
+    const int targets = batch.predictions();
+    if (insertion) {
+        std::vector<double> weights = batch.insertions;
+        for (double& w : weights) w /= targets;
+        const Backbone::MeanLoss mean = insertion->loss(tape, x, batch, weights);
+        loss.total = mean.total, loss.losses = mean.losses;
+    } else {
+        Tensor* h = backbone.head(tape, x);  // (M,E): a row per label, as wide as the embedding
+        loss.total = backbone.loss(tape, h, batch.labels.tokens,
+                                   loss_weights(tape, batch.labels.weights, 1, targets, "token_weights"),
+                                   "reconstruction", &loss.losses);
+        tape.retain(loss.losses);
+    }
     const Numbers& documents = batch.document_weights;
     for (std::size_t l = 0; l < latents.size(); l++)
         loss.total = latents[l].add_costs(tape, loss.total, loss.latents[l], int(l), documents, targets, kl_weight);

@@ -20,12 +20,17 @@
 // input of each layer with a latent, Out(z) also replaces the row of [CLS] of this source. For one source, different
 // samples z give different targets. With LatentOptions::source_prior, the prior p(z | source) is learned, too. It is
 // computed like q(z | source, target), but from the source alone, and with a linear map Prior instead of In.
+//
+// The decoder half can also generate by insertion (UniVaeOptions::inserts). It then has a full mask in place of the
+// causal one, and reads a canvas, [CLS] some of the words [SEP]. A head (models/nets/insertion_head.h) predicts the
+// words that are missing between these words.
 #pragma once
 #include <functional>
 
 #include "engine/ops/segments.h"
 #include "models/batch/batch.h"
 #include "models/nets/backbone.h"
+#include "models/nets/insertion_head.h"
 #include "models/latent/latent.h"
 #include "models/masks/words.h"
 
@@ -44,8 +49,10 @@ struct UniVaeOptions {
     // position is max_length. true: it is the number of tokens of the sentence, so the decoder knows the length of the
     // sentence.
     bool free_length = false;
-    bool conditional = false;  // whether the model reads pairs, and the decoder half also reads the source
-    std::string mask;          // a text (LayerMasks) with masks that replace the usual masks; empty: the usual masks
+    bool conditional = false;        // whether the model reads pairs, and the decoder half also reads the source
+    bool inserts = false;            // whether the decoder half generates by insertion; false: from left to right
+    InsertionHeadOptions insertion;  // options of the head that predicts insertions; used only if `inserts`
+    std::string mask;  // a text (LayerMasks) with masks that replace the usual masks; empty: the usual masks
 };
 
 class UniVae {
@@ -63,15 +70,19 @@ class UniVae {
               const std::function<Tensor*(int, const LatentSample&)>& use) const;
     // Runs the decoder half. `z` are the K latents, each (B,Z): Z numbers for each of B documents. Returns the last
     // hidden states of the M decoder rows with a label, (M,C), where C is the width. If the model is not conditional,
-    // every decoder row has a label.
+    // every decoder row has a label. If the model inserts words, returns the states of all N decoder rows, (N,C).
     Tensor* decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const;
-    // Runs both halves as one sequence. Returns the last hidden states of the M decoder rows with a label, (M,C), where
-    // C is the width. If `noise` is null, the latents are the means.
+    // Runs both halves as one sequence. Returns the same rows as decode(). If `noise` is null, the latents are the
+    // means.
     Tensor* joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
 
     struct Loss {
-        Tensor* total;   // (1) reconstruction loss + kl_weight * KL + LatentSample::loss, in nats per label
-        Tensor* losses;  // (M) reconstruction loss of every label
+        // (1) reconstruction loss + kl_weight * KL + LatentSample::loss, in nats per label; if the model inserts words,
+        // in nats per insertion.
+        Tensor* total;
+        // (M) reconstruction loss of every label. If the model inserts words, (B): the mean loss of an insertion into
+        // the canvas of each document.
+        Tensor* losses;
         std::vector<LatentSample> latents;
         Tensor* documents = nullptr;  // (B) document weights: 1, or 0 for padding; null: no latent has a codebook
     };
@@ -92,6 +103,7 @@ class UniVae {
     const UniVaeOptions options;
     const std::shared_ptr<const LayerMasks> masks;  // the masks that options.mask describes
     Backbone backbone;
+    const std::unique_ptr<InsertionHead> insertion;  // null if the model does not insert words
     std::vector<LatentLayer> latents;
     LatentSpace space;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A run of an Insertion Transformer: its settings, tokenizer and model.
 #pragma once
+#include "models/runs/slot_settings.h"
 #include "models/runs/target_run.h"
 #include "models/writing/insertion_decoder.h"
 
@@ -12,16 +13,8 @@ struct InsertionSettings : TargetSettings {
     static constexpr TextKind reads = TextKind::translations;
     static constexpr auto options = Family::of_insertion;
     static Strings objectives() { return names_of(insertion_objectives()); }
-    InsertionOptions model;
-    enum class Location : int { factorised, joint };
-    enum class End : int { slot, sequence };
-    // How p(c,l) of a word c and a slot l is computed: as p(c|l) p(l), or by one softmax over all words and slots.
-    Location content_location = Location::factorised;
-    // Which slots learn to predict the end token: every slot without a missing word, or only slots of complete targets.
-    End finalization = End::slot;
-    // The order in which the model learns to insert the missing words of a slot: a name in orders()
-    // (insertion_run.cpp), or the path of a file.
-    std::string order = "binary_tree";
+    EncoderDecoderOptions model;  // if there is one stack, only model.stack is used
+    SlotSettings slots;
 
     InsertionSettings();
     const char* family() const override { return name; }
@@ -56,16 +49,11 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     ObjectiveOptions objective_options() const override;
 
   protected:
-    // Computes InsertionTransformer::scores from the training text, if the order needs scores and training begins.
+    // Computes the scores of all words (InsertionHead::scores) from the training text, if the order needs scores and
+    // training begins.
     void reads(const TrainingText& text) override;
     Strings write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
                         std::vector<Measure>& rows) const override;
-
-  private:
-    // A copy on the host of InsertionTransformer::scores, which has a number for each of the V tokens. If several words
-    // are missing in a slot (a place between two words of the canvas), training prefers to insert the words with small
-    // numbers. Null until objective_options() makes the copy; always null if the setting `order` needs no numbers.
-    mutable std::shared_ptr<const Numbers> scores_;
 };
 
 }  // namespace masquerade

@@ -137,6 +137,11 @@ class Run {
     virtual std::string writing_command(const std::string& folder) const = 0;
 
     std::string decode(const Tokens& tokens) const { return tokenizer.decode(tokens); }
+    Strings pieces_of(const Tokens& tokens) const {  // the text of each token
+        Strings all;
+        for (int token : tokens) all.emplace_back(tokenizer.vocabulary().token(token));
+        return all;
+    }
     Tokens special_tokens() const { return special_ids(tokenizer.vocabulary()); }
 
     WordPiece tokenizer;

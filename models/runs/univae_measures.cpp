@@ -50,7 +50,7 @@ Strings sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measur
         requests = run.target_requests(sources, 1, seed, 0);
     }
     for (std::uint32_t i = requests.size(); int(i) < a.samples; i++) requests.push_back(run.sample_request(seed, i));
-    SearchOptions options;
+    SearchOptions options = a.search;
     options.samples = run.model.options.latent_layers == 0 ? 1 : 0;
     Strings lines;
     for (const Tokens& t : decoder.write(requests, options, seed, a.sampling.refine)) lines.push_back(run.decode(t));
@@ -153,11 +153,10 @@ void measure_samples(const TrainingText& t, const Strings& samples, const WordPi
 // For conditional models: samples several targets of each source. Measures how close they are to the reference of the
 // source, and how different they are from each other.
 void measure_targets(const UniVaeRun& run, UniVaeDecoder& decoder, const std::vector<Sentence>& sentences,
-                     const std::vector<Tokens>& references, const SampleOptions& sampling, std::uint64_t seed,
-                     std::vector<Measure>& rows) {
+                     const std::vector<Tokens>& references, const Measuring& how, std::vector<Measure>& rows) {
     constexpr int each = 5;
     const std::vector<Tokens> written =
-        decoder.write(run.target_requests(sentences, each, seed, 0), {}, seed, sampling.refine);
+        decoder.write(run.target_requests(sentences, each, how.seed, 0), how.search, how.seed, how.sampling.refine);
     std::vector<Tokens> repeated, best, pair_a, pair_b;
     double different = 0, met = 0;
     for (std::size_t i = 0; i < references.size(); i++) {
@@ -231,6 +230,7 @@ std::vector<bool> measure_whole(const UniVaeRun& run, const Strings& sources, co
 }  // namespace
 
 Measures UniVaeRun::measures(const Measuring& how) {
+    expect_to_insert(how.search.canvas);
     // Chooses the prior from which the latents of samples are drawn.
     choose_prior(how.sampling.prior, how.sampling.latent_temperature);
     if (model.options.latent_layers == 0 && (how.swap || how.sampling.refine > 0))
@@ -251,12 +251,14 @@ Measures UniVaeRun::measures(const Measuring& how) {
     UniVaeDecoder decoder(model, special(), settings.train.graph);
     const bool latent = model.options.latent_layers > 0, density = model.space.has_density();
 
-    const HeldOut h = held_out_losses(model, all, how.seed);
+    const HeldOut h = held_out_losses(model, all, how.seed, insertion_rule());
     const double n = h.sentences, tokens = h.tokens;
     std::vector<Measure> rows = {{"sentences", n, "", "held-out sentences"},
                                  {"tokens", tokens, "", "scored: pieces and [SEP]"}};
     const std::vector<bool> whole = measure_whole(*this, sources, targets, rows);
-    rows.push_back({"reconstruction", h.own, "nats/token", "-log p(x|z), z of the sentence itself"});
+    rows.push_back({"reconstruction", h.own, "nats/token",
+                    model.insertion ? "loss of an insertion into a random canvas, z of the sentence itself"
+                                    : "-log p(x|z), z of the sentence itself"});
     auto add = [&](std::vector<Measure> more) { rows.insert(rows.end(), more.begin(), more.end()); };
     // Adds a row for each of these ranges of target tokens: 1, 2-3, 4-7 and so on. at_place[i] is the sum of the losses
     // of target token i, counted from 0, and reach[i] the number of sentences that have this token.
@@ -269,10 +271,10 @@ Measures UniVaeRun::measures(const Measuring& how) {
     if (latent) add({{"reconstruction_mean", h.mean_path, "nats/token", "the same with z = mu"}});
     if (latent && h.sentences > 1)
         add({{"reconstruction_other", h.other, "nats/token", "with the z of another sentence"}});
-    if (latent && density)
-        add({{"kl", h.kl, "nats/sentence", "KL(q(z|x) || p(z)), all latent layers"},
-             {"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)"}});
-    if (density) {
+    if (latent && density) add({{"kl", h.kl, "nats/sentence", "KL(q(z|x) || p(z)), all latent layers"}});
+    // If words are inserted in any order, the reconstruction loss is not -log p(x|z), so there is no bound of log p(x).
+    if (latent && density && !model.insertion) add({{"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)"}});
+    if (density && !model.insertion) {
         const Numbers nlls = importance_weighted_nll(model, all, how.importance, how.seed);
         const double nll = std::accumulate(nlls.begin(), nlls.end(), 0.0);
         double letters = 0, nll_of_whole = 0;
@@ -293,7 +295,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
             const Tokens& wanted = targets.empty() ? s->ids : s->target;  // [CLS] ... [SEP], or a target with [SEP]
             references.emplace_back(wanted.begin() + targets.empty(), wanted.end() - 1);
         }
-        const std::vector<Tokens> written = decoder.write(reconstructions(model, all), {}, how.seed);
+        const std::vector<Tokens> written = decoder.write(reconstructions(model, all), how.search, how.seed);
         const Closeness c = compare(references, written);
         add({{"exact", 100 * c.exact, "%", "greedy reconstructions equal to their sentence"},
              {"token_accuracy", 100 * c.token_accuracy, "%", "tokens met at their place"},
@@ -305,8 +307,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
         if (read > 0)
             add({{"exact_of_others", 100 * equal / read, "%",
                   "exact among the lines that are neither cut nor with [UNK]"}});
-        if (model.options.conditional)
-            measure_targets(*this, decoder, sentences, references, how.sampling, how.seed, rows);
+        if (model.options.conditional) measure_targets(*this, decoder, sentences, references, how, rows);
     }
     if (latent && density) {
         const LatentUse use = latent_use(model, all, how.seed);

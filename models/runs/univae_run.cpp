@@ -66,6 +66,9 @@ void UniVaeSettings::declare(Config& c) {
     c.add("groups", &model.latent.groups, "vq: number of parts of a latent, each with its own codebook", 1, 65536);
     c.add("commitment", &model.latent.commitment, "vq: weight of the distance to the codes", 0, 1000);
     c.add("decay", &model.latent.decay, "vq: decay of the codebooks' moving average", 0, 1);
+    c.add("decoder", &decoder, "how the decoder half generates: from left to right, or by insertion of words",
+          {{"causal", Decoder::causal}, {"insertion", Decoder::insertion}});
+    slots.declare(c, "decoder=insertion: ");
     c.add("beta", &beta, "gaussian, gaussian_chain, flow: weight of the KL; also with a learned kappa", 0, 1000);
     c.add("kl_schedule", &kl_schedule, "gaussian, gaussian_chain, flow: schedule of beta; also with a learned kappa",
           {"constant", "linear", "cyclical"});
@@ -95,6 +98,10 @@ UniVaeOptions UniVaeSettings::net(int vocabulary_size) const {
     o.mask = mask;
     if (o.backbone.types < 2)
         throw BadUsage("types=1: the decoder half has segment id 1, the encoder half 0; expected types=2 or more");
+    o.inserts = decoder == Decoder::insertion;
+    o.insertion = slots.head();
+    if (o.inserts && word_dropout > 0)
+        throw BadUsage("word_dropout is for decoder=causal: a decoder that inserts words never sees all of them");
     if (o.conditional && !pairs)
         throw BadUsage("conditional=true needs pairs=true: the decoder half reads the source of a pair");
     o.latent_sizes = numbers_with_commas("latent_size", latent_sizes, 2, 65536);
@@ -111,19 +118,47 @@ void UniVaeSettings::adopt(const Stacks& stacks) {
 }
 
 std::vector<const char*> UniVaeSettings::reading() const {
-    return {"latent",           "latent_layers", "latent_size", "latent_at",    "latent_projection",
-            "latent_deviation", "latent_norm",   "kappa",       "learn_kappa",  "free_bits",
-            "free_bits_of",     "flow_steps",    "flow_width",  "flow_actnorm", "flow_linear",
-            "levels",           "codes",         "groups",      "commitment",   "decay",
-            "max_length",       "free_length",   "conditional", "latent_kinds", "source_prior"};
+    return {"latent",
+            "latent_layers",
+            "latent_size",
+            "latent_at",
+            "latent_projection",
+            "latent_deviation",
+            "latent_norm",
+            "kappa",
+            "learn_kappa",
+            "free_bits",
+            "free_bits_of",
+            "flow_steps",
+            "flow_width",
+            "flow_actnorm",
+            "flow_linear",
+            "levels",
+            "codes",
+            "groups",
+            "commitment",
+            "decay",
+            "max_length",
+            "free_length",
+            "conditional",
+            "latent_kinds",
+            "source_prior",
+            "decoder",
+            "order",
+            "content_location",
+            "contextual_bias",
+            "mixture",
+            "slot_projection"};
 }
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
     if (settings.pairs && t.train_targets.empty())
         throw BadInput(
             text("pairs=true, and ", t.origin.name, " holds no pairs; expected source<TAB>target on every line"));
-    return std::make_unique<UniVaeTask>(*this, sentences(t.train, t.train_targets),
-                                        sentences(t.held_out, t.held_out_targets));
+    std::vector<Sentence> train = sentences(t.train, t.train_targets);
+    if (model.insertion && model.insertion->options.scored && step == 0)
+        model.insertion->set_scores(settings.slots.scores(tokenizer, train, settings.train.seed));
+    return std::make_unique<UniVaeTask>(*this, std::move(train), sentences(t.held_out, t.held_out_targets));
 }
 
 std::string UniVaeRun::fit_prior(const TrainingText& t) {
@@ -224,13 +259,26 @@ UniVaeDecoder::Special UniVaeRun::special() const {
     UniVaeDecoder::Special s;
     s.cls = v.cls();
     s.sep = v.sep();
+    s.finalization = settings.slots.ends();
     s.forbidden = {v.pad(), v.cls()};
     if (v.mask() >= 0) s.forbidden.push_back(v.mask());
     return s;
 }
 
+void UniVaeRun::expect_to_insert(const CanvasOptions& options, bool show_rounds) const {
+    if (!model.insertion && (changed(options) || show_rounds))
+        throw BadUsage(
+            "this run generates from left to right (decoder=causal): leave out the options of insertion, such "
+            "as --parallel, or train with decoder=insertion");
+}
+
+InsertionRule UniVaeRun::insertion_rule() const {
+    return model.insertion ? settings.slots.rule(tokenizer.vocabulary(), *model.insertion) : InsertionRule();
+}
+
 ObjectiveOptions UniVaeRun::objective_options() const {
     ObjectiveOptions o = halves_options(model);
+    o.insertion = insertion_rule();
     o.seed = settings.train.seed;
     o.word_dropout = settings.word_dropout;
     o.cls = tokenizer.vocabulary().cls();

@@ -2,6 +2,7 @@
 // A run of UniVAE: its settings, tokenizer, model and fitted prior.
 #pragma once
 #include "models/runs/run_of.h"
+#include "models/runs/slot_settings.h"
 #include "models/nets/univae.h"
 #include "models/writing/univae_decoder.h"
 #include "models/tasks/univae_prior.h"
@@ -14,6 +15,9 @@ struct UniVaeSettings : RunSettings {
     static constexpr auto options = Family::of_latents;
     static Strings objectives() { return {}; }
     UniVaeOptions model;
+    enum class Decoder : int { causal, insertion };
+    Decoder decoder = Decoder::causal;
+    SlotSettings slots;  // used only by Decoder::insertion
     // Comma-separated lists, as the user gives them. latent_sizes: Z, one number for all latents or one for each
     // (setting latent_size). latent_at: the layers that have a latent; empty: the upper layers. kinds_by_layer: the
     // name of the kind of each latent (setting latent_kinds); empty: the same kind for all.
@@ -42,7 +46,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     using RunOf::RunOf;
 
     Stacks stacks() const override { return {model.options.backbone}; }
-    const Backbone* bert() const override { return &model.backbone; }
+    const Backbone* bert() const override { return model.insertion ? nullptr : &model.backbone; }
     Measures measures(const Measuring& how) override;
     RunWriter writer(const Writing& how) override;
     std::vector<Numbers> features(const Strings& lines) const override;
@@ -88,6 +92,9 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     static constexpr int some_length = 12;
 
     UniVaeDecoder::Special special() const;
+    // Throws BadUsage if `options` has options of insertion, and the model generates from left to right.
+    void expect_to_insert(const CanvasOptions& options, bool show_rounds = false) const;
+    InsertionRule insertion_rule() const;  // used only if the model inserts words
     ObjectiveOptions objective_options() const;
     std::vector<Sentence> sentences(const Strings& lines, const Strings& targets = {}) const;
 

@@ -14,7 +14,7 @@ class UniVaeTask : public SentenceTask {
     std::string next_batch(std::int64_t step) override;
     Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) override;
     void learn(Tape& tape) override { run_.model.learn(tape, last_); }
-    std::int64_t batch_tokens() const override { return batch_.labels.count; }
+    std::int64_t batch_tokens() const override { return batch_.predictions(); }
     const Batch& batch() const { return batch_; }  // the batch of the current step
     std::function<std::vector<Metric>()> metrics() override;
     std::vector<Metric> validate() override;

@@ -86,9 +86,14 @@ class FromLatents {
             throw BadUsage(text(a.run,
                                 " is a language model without latents (latent_layers=0): it can only "
                                 "be sampled, with --count"));
+        run.expect_to_insert(a.search.canvas, a.show_rounds);
+        if (a.from_canvas)
+            throw BadUsage(text("--canvas needs a run of insertion; ", a.run, " inserts into empty canvases"));
         if (a.codes || a.from_codes) expect_codes();
         if (conditional_) expect_sources();
         if (!a.from_vectors.empty()) open_vectors();
+        if (a.show_rounds && a.sampling.refine > 0)
+            throw BadUsage("--refine writes every text several times, --show-rounds shows one: leave out one of them");
         options_ = a.options_for(run, language_model);
         // A language model has no latents that make samples differ, so its tokens are sampled by default. If
         // --temperature is given, it decides; if --beam is above 1, tokens are not sampled.
@@ -243,12 +248,23 @@ class FromLatents {
     std::string written(const Strings& lines, std::vector<DecodeRequest> requests, int refinements) {
         for (DecodeRequest& r : requests)
             if (a_.length > 0) r.start = run_.model.start_position(a_.length + 2);
+        if (a_.show_rounds) return rounds_of(lines, requests);
         const auto found = decoder_.search(std::move(requests), options_, a_.seed, refinements);
         const std::size_t each = lines.empty() ? 1 : found.size() / lines.size();
         std::string all;
         for (std::size_t r = 0; r < found.size(); r++)
             all += (lines[r / each].empty() ? "" : a_.line_of(run_, found[r])) + ((r + 1) % each ? '\t' : '\n');
         return all;
+    }
+
+    // Returns the rounds in which the text of each request is inserted. A request whose input line is empty has none.
+    std::string rounds_of(const Strings& lines, const std::vector<DecodeRequest>& requests) {
+        const std::size_t each = lines.empty() ? 1 : requests.size() / lines.size();
+        const std::vector<Written> all = decoder_.insert(requests, options_);
+        std::string drawn;
+        for (std::size_t r = 0; r < all.size(); r++)
+            if (!lines[r / each].empty()) drawn += draw_rounds(all[r], run_.pieces_of(all[r].tokens)) + '\n';
+        return drawn;
     }
 
     const Writing a_;

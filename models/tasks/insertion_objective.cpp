@@ -17,14 +17,14 @@ using Places = std::vector<int>;  // indices of words
 
 // A canvas (some words of a text, in their order), and the missing words of each slot. The slots are the places before,
 // between and after the words of the canvas.
-struct Drawn {
+struct Parted {
     Tokens canvas;
     std::vector<Tokens> missing;
 };
 
 // Returns the words with the indices `places` as the canvas, and all other words as missing. `places` must ascend.
-Drawn keep(const Tokens& words, const Places& places) {
-    Drawn d;
+Parted keep(const Tokens& words, const Places& places) {
+    Parted d;
     d.missing.emplace_back();
     auto next = places.begin();
     for (int i = 0; i < int(words.size()); i++)
@@ -96,11 +96,9 @@ Sequence random_of(const char* what, const Sentence& s, std::uint32_t step, cons
 
 template <InsertionForm form>
 Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Sequence random = random_of("insertion", s, step, o);
-    const Tokens words(s.target.begin(), s.target.end() - 1);
-    const Drawn d = keep(words, kept_places(int(words.size()), o.insertion.left_to_right, random));
-    Example e = canvas_example(form, s.ids, d.canvas, s.name, o);
-    e.labels.choices = choices_of(d.missing, o.insertion, false);
+    DrawnCanvas drawn = draw_canvas({s.target.begin(), s.target.end() - 1}, s, step, o);
+    Example e = canvas_example(form, s.ids, drawn.words, s.name, o);
+    e.labels.choices = std::move(drawn.missing);
     return e;
 }
 
@@ -120,8 +118,8 @@ Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o)
         const int side = first + place < x ? 0 : 1;
         places[side].push_back(first + place - (side ? x : 0));
     }
-    Drawn left = keep(sides[0], places[0]);
-    const Drawn right = keep(sides[1], places[1]);
+    Parted left = keep(sides[0], places[0]);
+    const Parted right = keep(sides[1], places[1]);
     left.canvas.insert(left.canvas.begin(), s.ids.front());
     left.canvas.push_back(s.ids.back());
     Example e = canvas_example(InsertionForm::either_side, left.canvas, right.canvas, s.name, o);
@@ -136,6 +134,23 @@ SegmentGraph source_alone_mask(const Documents& documents) {
 }
 
 }  // namespace
+
+DrawnCanvas draw_canvas(const Tokens& words, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    Sequence random = random_of("insertion", s, step, o);
+    const Parted p = keep(words, kept_places(int(words.size()), o.insertion.left_to_right, random));
+    return {p.canvas, choices_of(p.missing, o.insertion, false)};
+}
+
+void push_canvas(Example& e, InsertionForm form, const Tokens& words, int position, int name,
+                 const ObjectiveOptions& o) {
+    const bool either = form == InsertionForm::either_side;
+    const int first = e.rows.count();
+    const auto push = [&](int id) { e.rows.push(id, o.target_type, position + e.rows.count() - first, name); };
+    if (!either) push(o.insertion.begin);
+    for (int id : words) push(id);
+    push(o.insertion.end);
+    for (int row = either ? 0 : first; row + 1 < e.rows.count(); row++) e.labels.push(row, 0);
+}
 
 Numbers order_weights(const Tokens& words, const InsertionRule& rule) {
     Numbers w;
@@ -158,16 +173,12 @@ Example canvas_example(InsertionForm form, const Tokens& source, const Tokens& c
     Example e;
     const int n = source.size(), index = o.insertion.canvas;  // index of this canvas among those of the target
     const int row_name = name ^ index << 26;  // gives each canvas of a target its own name, and so its own dropout mask
-    const bool two = form == InsertionForm::two_stacks, either = form == InsertionForm::either_side;
+    const bool two = form == InsertionForm::two_stacks;
     e.same_source = two && index > 0;  // the encoder reads the source only once for all canvases of the target
     TokenRows& reads = two ? e.source : e.rows;
     for (int i = 0; i < n && !e.same_source; i++) reads.push(source[i], o.source_type, i, two ? name : row_name);
-    const int first = e.rows.count(), start = two ? 0 : o.target_position(n);
-    const auto push = [&](int id) { e.rows.push(id, o.target_type, start + e.rows.count() - first, row_name); };
-    if (!either) push(o.insertion.begin);
-    for (int id : canvas) push(id);
-    push(o.insertion.end);
-    for (int row = either ? 0 : first; row + 1 < e.rows.count(); row++) e.labels.push(row, 0);
+    const int first = e.rows.count();
+    push_canvas(e, form, canvas, two ? 0 : o.target_position(n), row_name, o);
     e.document = {first, e.rows.count() - first};
     return e;
 }

@@ -19,6 +19,21 @@ enum class InsertionForm {
 Example canvas_example(InsertionForm form, const Tokens& source, const Tokens& canvas, int name,
                        const ObjectiveOptions& options);
 
+// Draws a canvas of a target: a random subset of `words`, the target without [SEP]. The draw depends only on the seed,
+// the name of the sentence, the step and the index of the canvas (InsertionRule::canvas).
+struct DrawnCanvas {
+    Tokens words;
+    Choices missing;  // for each slot, the words that are missing there, with their shares of the loss
+};
+DrawnCanvas draw_canvas(const Tokens& words, const Sentence& sentence, std::uint32_t step,
+                        const ObjectiveOptions& options);
+
+// Adds the rows of a canvas to an example: [CLS] (except with InsertionForm::either_side), the words and [SEP], at the
+// positions from `position` on. Each slot of the canvas gets a label without targets; with either_side, each slot of
+// the rows before the canvas gets one, too.
+void push_canvas(Example& example, InsertionForm form, const Tokens& words, int position, int name,
+                 const ObjectiveOptions& options);
+
 // `words` are the missing words of one slot. Returns the share of each word in the slot's loss; the shares add up to 1.
 //                                                                            Stern et al. 2019, equations 10, 11 and 14
 Numbers order_weights(const Tokens& words, const InsertionRule& rule);

@@ -42,6 +42,8 @@
 //   reconstruct   predicts a sentence, or the target of a pair, from the latents of the sentence    Su 2021
 //   reconstruct-conditional  the encoder half reads a pair; the decoder half has the mask of unilm on the pair, and its
 //                 row [CLS] is replaced by the latents of the pair                        Sohn et al. 2015
+//   reconstruct-insertion and reconstruct-conditional-insertion  the same, but the decoder half inserts words, as in
+//                 the objectives of insertion models above
 //
 // Labelled examples (models/tasks/question_objective.cpp):
 //   classify      some rows of an example (Sentence::asked) predict its labels (Sentence::target)

@@ -21,9 +21,15 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 // token of each document to h->at_place[i], and 1 to h->reach[i].
 Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, const std::vector<Tensor*>& z,
                         HeldOut* h = nullptr) {
-    Tensor* states = model.backbone.head(tape, model.decode(tape, batch, z));
-    const Numbers losses = numbers_of(model.backbone.token_losses(tape, states, batch.labels.tokens)->view());
     Numbers sums(batch.documents);
+    Tensor* x = model.decode(tape, batch, z);
+    if (model.insertion) {
+        const Numbers means = numbers_of(model.insertion->loss(tape, x, batch, batch.insertions).losses->view());
+        for (int b = 0; b < batch.documents; b++) sums[b] = batch.insertions[b] * means[b];
+        return sums;
+    }
+    Tensor* states = model.backbone.head(tape, x);
+    const Numbers losses = numbers_of(model.backbone.token_losses(tape, states, batch.labels.tokens)->view());
     for (int b = 0; b < batch.documents; b++)
         for (int first = batch.labels.begin[b], row = first; row < batch.labels.begin[b + 1]; row++) {
             const std::size_t place = row - first;
@@ -91,11 +97,15 @@ Numbers disturbed(Tape& tape, const UniVae& model, const Batch& batch, std::uint
 
 }  // namespace
 
-HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::uint64_t seed) {
+HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::uint64_t seed,
+                        const InsertionRule& rule) {
+    ObjectiveOptions options = halves_options(model);
+    options.seed = seed;
+    options.insertion = rule;
     HeldOut h;
     h.layer_kl.resize(model.latents.size());
     std::vector<Numbers> before(model.latents.size());
-    each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t) {
+    each_batch(model, sentences, options, [&](Tape& tape, const Batch& batch, std::size_t) {
         LatentNoise noise = model.space.noise(batch.names(), seed, 0);
         tape.begin("held out");
         std::vector<LatentSample> samples = model.encode(tape, batch, &noise);
@@ -110,7 +120,7 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::ui
             h.layer_kl[l] += samples[l].kl ? sum_of(numbers_of(samples[l].kl->view()))
                                            : batch.documents * model.latents[l].latent->constant_kl();
         h.sentences += batch.documents;
-        h.tokens += batch.labels.count;
+        h.tokens += batch.predictions();
         tape.end();
     });
     const double tokens = h.tokens, n = h.sentences;

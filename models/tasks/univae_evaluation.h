@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Measures of a UniVAE on held-out sentences, in nats. The target tokens of a sentence are the tokens that the decoder
 // predicts: the tokens of the sentence (in a pair, of its target) and [SEP].
+//
+// If the model inserts words, the reconstruction loss of a sentence is estimated: it is the number of its target tokens
+// times the mean loss of an insertion into one random canvas. The estimate is exact in expectation if words are
+// inserted from left to right.
 #pragma once
 #include "models/tasks/univae_objective.h"
 
@@ -17,14 +21,17 @@ struct HeldOut {
     double elbo = 0;                  // lower bound of log p(x) per sentence: -(reconstruction loss + KL)
     std::int64_t sentences = 0, tokens = 0;  // numbers of sentences and of target tokens
     // at_place[i]: sum of the losses of the i-th target token, counted from 0, over all sentences that have one;
-    // reach[i]: number of these sentences.
+    // reach[i]: number of these sentences. Both are empty if the model inserts words.
     Numbers at_place, reach;
 };
-HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::uint64_t seed);
+// `rule` matters only if the model inserts words.
+HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::uint64_t seed,
+                        const InsertionRule& rule = {});
 
 // Estimates -log p(x) of every sentence by importance sampling (Burda et al. 2015). The estimate is minus the log of
 // the mean of p(x|z) p(z) / q(z|x) over samples z of q. Its expected value is an upper bound of -log p(x), and the
-// bound is tighter for more samples. If the model has no latents, the result is exact.
+// bound is tighter for more samples. If the model has no latents, the result is exact. The model must not insert words:
+// p(x|z) is then a sum over all orders of insertion.
 Numbers importance_weighted_nll(const UniVae& model, const Sentences& sentences, int samples, std::uint64_t seed);
 
 }  // namespace masquerade

@@ -2,30 +2,35 @@
 // UniVAE's objectives. The encoder half reads a sentence, [CLS] a b .. [SEP]. The decoder half reads [CLS] a b ..,
 // without [SEP], and each of its rows predicts the next token; the last row predicts [SEP]. In a pair, the encoder
 // half reads the source, and the decoder half reads and predicts the target. In a conditional model, both halves read
-// the source and the target of the pair.
+// the source and the target of the pair. A decoder half that inserts words reads a canvas in place of the words, and
+// predicts the missing words of its slots (models/tasks/insertion_objective.h).
 #include "models/tasks/univae_objective.h"
 
+#include "models/tasks/insertion_objective.h"
 #include "models/tasks/objective_parts.h"
 
 namespace masquerade {
 namespace {
 
-Example halves(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+// Returns the tokens that the decoder half generates for a sentence: the target of the pair or, if there is none, the
+// sentence without [CLS].
+Tokens wanted_of(const Sentence& s, const ObjectiveOptions& o) {
     const int n = s.ids.size();
-    const Tokens wanted = s.target.empty() ? Tokens(s.ids.begin() + 1, s.ids.end()) : s.target;
+    Tokens wanted = s.target.empty() ? Tokens(s.ids.begin() + 1, s.ids.end()) : s.target;
     if (n > o.longest) throw Error(text("a sentence has ", n, " tokens, expected 2 to max_length = ", o.longest));
     if (int(wanted.size()) >= o.longest)
         throw Error(text("a target has ", wanted.size(), " tokens, expected less than max_length = ", o.longest));
-    return source_and_target(s, wanted, o.target_position(n), o);
+    return wanted;
+}
+
+Example halves(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+    return source_and_target(s, wanted_of(s, o), o.target_position(int(s.ids.size())), o);
 }
 
 // The encoder half reads [CLS] source [SEP] target [SEP]. The decoder half reads the source, then the target, and
 // predicts the target as UniLM does: the last row of the source predicts the target's first token.
 Example condition_and_target(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
-    const int n = s.ids.size(), m = s.target.size();
-    if (n > o.longest || m >= o.longest)
-        throw Error(text("a pair has ", n, " and ", m, " tokens, expected at most ", o.longest, " and ", o.longest - 1,
-                         " (max_length)"));
+    const int n = s.ids.size(), m = wanted_of(s, o).size();
     Example e;
     for (int i = 0; i < n; i++) {
         e.source.push(s.ids[i], o.source_type, i, s.name);
@@ -41,9 +46,40 @@ Example condition_and_target(const Sentence& s, std::uint32_t, const ObjectiveOp
     return e;
 }
 
+// Returns the rows of both halves if the decoder half inserts words into the canvas `words`.
+Example canvas_halves(const Sentence& s, const Tokens& words, bool conditional, ObjectiveOptions o) {
+    const int n = s.ids.size();
+    Example e;
+    for (int i = 0; i < n; i++) e.source.push(s.ids[i], o.source_type, i, s.name);
+    if (conditional) {
+        for (std::size_t t = 0; t < s.target.size(); t++) e.source.push(s.target[t], o.target_type, n + int(t), s.name);
+        for (int i = 0; i < n; i++) e.rows.push(s.ids[i], o.source_type, i, s.name);
+    }
+    o.insertion.begin = s.ids.front(), o.insertion.end = s.ids.back();
+    push_canvas(e, InsertionForm::one_stack, words, o.target_position(n), s.name, o);
+    if (conditional) e.document = {n, e.rows.count() - n};
+    e.insertions = int(words.size()) + 1;
+    return e;
+}
+
+template <bool conditional>
+Example insertion_halves(const Sentence& s, std::uint32_t step, const ObjectiveOptions& options) {
+    Tokens words = wanted_of(s, options);
+    words.pop_back();
+    ObjectiveOptions o = options;
+    o.insertion.end = s.ids.back();
+    DrawnCanvas drawn = draw_canvas(words, s, step, o);
+    Example e = canvas_halves(s, drawn.words, conditional, o);
+    e.labels.choices = std::move(drawn.missing);
+    e.insertions = int(words.size()) + 1;
+    return e;
+}
+
 // Packs both halves of each document as one sequence.
 void push_joint(Batch& b, const LayerMasks& masks) {
-    std::vector<int> label_of(b.rows.count(), -1);
+    const bool inserts = !b.insertions.empty();
+    const auto own = [&](SegmentGraph graph) { return inserts ? full_for_causal(std::move(graph)) : graph; };
+    std::vector<int> label_of(b.rows.count(), inserts ? 0 : -1);
     for (int m = 0; m < b.labels.size(); m++) label_of[b.labels.rows[m]] = m;
     const bool conditional = !b.read.empty();  // the decoder half also reads the source
     int source_row = 0, row = 0;
@@ -64,11 +100,11 @@ void push_joint(Batch& b, const LayerMasks& masks) {
     }
     b.bucket += ",joint";
     if (conditional) {
-        b.joint_lower_graph = b.joint_upper_graph = conditional_mask(b.parts, b.read);
+        b.joint_lower_graph = b.joint_upper_graph = own(conditional_mask(b.parts, b.read));
         return;
     }
-    b.joint_lower_graph = independent_mask(b.parts);
-    b.joint_upper_graph = uniae_mask(b.parts);
+    b.joint_lower_graph = own(independent_mask(b.parts));
+    b.joint_upper_graph = own(uniae_mask(b.parts));
     b.joint_masks = masks.graphs(b.parts);
 }
 
@@ -91,6 +127,10 @@ void masks_of_halves(Batch& b, const ObjectiveOptions& o) {
     mask_encoder(b, o);
     b.graph = causal_mask(targets_of(b.parts));
     b.latent_graph = latent_mask(b.parts);
+    if (!b.insertions.empty()) {
+        b.graph = full_for_causal(std::move(b.graph));
+        b.latent_graph = full_for_causal(std::move(b.latent_graph));
+    }
     b.masks.of_layer = o.masks->of_layers();
     for (const MaskWords& words : o.masks->masks()) {
         // Asks the mask about a source of one row, the latent. If the rows of the decoder half see this row, the layers
@@ -108,7 +148,10 @@ void masks_of_pairs(Batch& b, const ObjectiveOptions& o) {
         b.read_which.resize(b.read_which.size() + b.read[d].source + b.read[d].target - 1, -1);
     }
     b.graph = unilm_mask(b.read);
-    b.scored_graph = only_queries(b.graph, b.labels.rows);
+    if (b.insertions.empty())
+        b.scored_graph = only_queries(b.graph, b.labels.rows);
+    else
+        b.graph = full_for_causal(std::move(b.graph));
     if (o.joint) push_joint(b, *o.masks);
 }
 
@@ -120,11 +163,17 @@ const std::vector<Objective>& latent_objectives() {
          halves, masks_of_halves},
         {"reconstruct-conditional", "the target of a pair, from its source and the latents of the pair",
          Objective::pairs, condition_and_target, masks_of_pairs},
+        {"reconstruct-insertion", "words for every slot of a part of the sentence or target, from the latents",
+         Objective::scattered, insertion_halves<false>, masks_of_halves},
+        {"reconstruct-conditional-insertion", "the same for a pair, from its source and the latents of the pair",
+         Objective::pairs | Objective::scattered, insertion_halves<true>, masks_of_pairs},
     };
     return all;
 }
 
-const Objective& objective_of(const UniVae& model) { return latent_objectives()[model.options.conditional ? 1 : 0]; }
+const Objective& objective_of(const UniVae& model) {
+    return latent_objectives()[(model.options.conditional ? 1 : 0) + (model.insertion ? 2 : 0)];
+}
 
 ObjectiveOptions halves_options(const UniVae& model) {
     const UniVaeOptions& m = model.options;
@@ -148,6 +197,18 @@ Batch halves_batch(const UniVae& model, const Sentences& sentences, std::uint32_
     if (!model.options.latent.source_prior) return b;
     b.sources = std::make_shared<const Batch>(sources_batch(model, sentences, pad_to));
     b.bucket += ";" + b.sources->bucket;
+    return b;
+}
+
+Batch canvas_batch(const UniVae& model, const std::vector<CanvasHalf>& canvases) {
+    std::vector<Example> examples;
+    ObjectiveOptions o = halves_options(model);
+    for (const CanvasHalf& c : canvases) {
+        if (!model.options.conditional) o.target_start = c.start;
+        examples.push_back(canvas_halves(*c.sentence, *c.words, model.options.conditional, o));
+    }
+    Batch b = pack(examples, 1);
+    objective_of(model).give_masks(b, o);
     return b;
 }
 

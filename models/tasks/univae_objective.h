@@ -6,7 +6,8 @@
 
 namespace masquerade {
 
-// Returns the objective of the model: reconstruct-conditional if it is conditional, else reconstruct.
+// Returns the objective of the model, a row of latent_objectives(): the model is conditional or not, and it inserts
+// words or not.
 const Objective& objective_of(const UniVae& model);
 
 // Returns objective options with the fields that follow from the model: the maximum length, the position of a target's
@@ -25,5 +26,15 @@ Batch sources_batch(const UniVae& model, const std::vector<const Sentence*>& sen
 // Makes a batch with an encoder half and a decoder half (struct Halves) for each sentence or pair. If `joint` is true,
 // also packs both halves as one sequence, for UniVae::joint().
 Batch halves_batch(const UniVae& model, const Sentences& sentences, int pad_to = 1, bool joint = false);
+
+// Only for a model that inserts words: makes a batch in which the decoder half of document i reads the words of canvas
+// i. `sentence` is packed as the encoder half; in a conditional model, the decoder half also reads it, as the source.
+// `start` is the position of the canvas; a conditional model ignores it.
+struct CanvasHalf {
+    const Sentence* sentence;
+    const Tokens* words;
+    int start;
+};
+Batch canvas_batch(const UniVae& model, const std::vector<CanvasHalf>& canvases);
 
 }  // namespace masquerade

@@ -10,9 +10,13 @@ namespace masquerade {
 // Makes batches of 64 sentences and calls use(tape, batch, first) for each batch; `first` is the index of the batch's
 // first sentence.
 template <class Use>
-void each_batch(const UniVae& model, const Sentences& sentences, Use use) {
+void each_batch(const UniVae& model, const Sentences& sentences, const ObjectiveOptions& options, Use use) {
     each_batch(
-        model.backbone, sentences, 64, [&](const auto& some) { return halves_batch(model, some); }, use);
+        model.backbone, sentences, 64, [&](const auto& some) { return halves_batch(model, some, 0, options, 1); }, use);
+}
+template <class Use>
+void each_batch(const UniVae& model, const Sentences& sentences, Use use) {
+    each_batch(model, sentences, halves_options(model), use);
 }
 
 // Returns the latent vector of each sentence without noise (z = mu). A vector holds the latents of all latent layers,

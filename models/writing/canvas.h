@@ -55,6 +55,11 @@ struct CanvasOptions {
     int most_rounds = INT_MAX;
 };
 void check(const CanvasOptions& options);  // throws BadUsage if the options contradict each other
+// Whether the user changed options that matter only for generation by insertion.
+inline bool changed(const CanvasOptions& o) {
+    return o.parallel || o.apart || o.threshold != 0 || o.end_penalty != 0 || o.sure_end != 0 ||
+           o.most_rounds < INT_MAX;
+}
 
 struct Written {
     Tokens tokens;

@@ -19,6 +19,16 @@ double log_sum_exp(const Numbers& x) {
 
 }  // namespace
 
+CanvasOptions canvas_options(const SearchOptions& options, Finalization finalization, int longest) {
+    if (options.beams > 1 || options.samples > 0)
+        throw BadUsage("insertion writes greedily, or in parallel (--parallel): beams and samples are not possible");
+    CanvasOptions how = options.canvas;
+    how.finalization = finalization;
+    how.longest = longest;
+    check(how);
+    return how;
+}
+
 InsertionDecoder::InsertionDecoder(const InsertionTransformer& model, const Objective& objective, InsertionForm form,
                                    const ObjectiveOptions& options, const Tokens& forbidden)
     : model_(model),
@@ -79,19 +89,18 @@ Tensor* InsertionDecoder::rows(const Batch& b) {
 // softmax over the words of all slots), log p(c,l). z_kc is the logit of word c at slot l in component k of the
 // mixture, and pi_k is the weight of this component. a_k is log pi_k minus a log-sum-exp of the logits of component k.
 // This log-sum-exp runs over all words at slot l or, if the model is joint, over all words at all slots of the canvas.
-std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<const Canvas*>& canvases) {
-    const Batch batch = batch_of(canvases);
-    const std::size_t K = model_.options.mixture, V = forbidden_.size();
-    const bool joint = model_.options.joint;
-    tape_.begin("score");
-    const InsertionTransformer::Slots s = model_.slots(tape_, rows(batch), batch);
+std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead& head, Tensor* rows, const Batch& batch,
+                                                const std::vector<char>& forbidden, int end) {
+    const std::size_t K = head.options.mixture, V = forbidden.size();
+    const bool joint = head.options.joint;
+    const InsertionHead::Slots s = head.slots(tape, rows, batch);
     const std::vector<int> none;
-    const OnHost lse(model_.chosen(tape_, s, none, none).lse->view()), z(model_.logits(tape_, s)->view());
+    const OnHost lse(head.chosen(tape, s, none, none).lse->view()), z(head.logits(tape, s)->view());
     const auto numbers = [](Tensor* t) { return t ? std::optional<OnHost>(OnHost(t->view())) : std::nullopt; };
     const auto bias = numbers(s.bias), mix = numbers(s.mix), place = numbers(s.place);
-    std::vector<std::vector<SlotScore>> all(canvases.size());
+    std::vector<std::vector<SlotScore>> all(batch.documents);
     Numbers a(K), terms(K), logits(K * V);
-    for (std::size_t g = 0; g < canvases.size(); g++) {
+    for (std::size_t g = 0; g < all.size(); g++) {
         const std::size_t from = (*s.first)[g], to = (*s.first)[g + 1];
         const auto over_slots = [&](auto of) {
             Numbers x;
@@ -116,14 +125,21 @@ std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<co
                 return (K == 1 ? terms[0] : log_sum_exp(terms)) - (joint ? score.place : 0);
             };
             for (std::size_t c = 0; c < V; c++)
-                if (const double x = forbidden_[c] ? -INFINITY : content(c); x > score.content) {
+                if (const double x = forbidden[c] ? -INFINITY : content(c); x > score.content) {
                     score.content = x;
                     score.token = c;
                 }
-            score.end = content(options_.insertion.end);
+            score.end = content(end);
             all[g].push_back(score);
         }
     }
+    return all;
+}
+
+std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<const Canvas*>& canvases) {
+    const Batch batch = batch_of(canvases);
+    tape_.begin("score");
+    auto all = slot_scores(tape_, *model_.head, rows(batch), batch, forbidden_, options_.insertion.end);
     tape_.end();
     return all;
 }

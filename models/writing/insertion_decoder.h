@@ -10,6 +10,15 @@
 
 namespace masquerade {
 
+// Returns how canvases of at most `longest` words are written. Throws BadUsage if the options ask for beams or samples,
+// or contradict each other.
+CanvasOptions canvas_options(const SearchOptions& options, Finalization finalization, int longest);
+
+// Returns the scores of the slots of every document of the batch. `rows` are the last hidden rows, (N,C). `forbidden`
+// says for each token of the vocabulary whether it is never inserted; `end` is the end token.
+std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead& head, Tensor* rows, const Batch& batch,
+                                                const std::vector<char>& forbidden, int end);
+
 class InsertionDecoder : public SlotModel {
   public:
     // `options` are the options of `objective` that were used in training. The tokens in `forbidden` are never

@@ -6,6 +6,68 @@
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
+namespace {
+
+// Returns the latents of latent layer l, one row for each request.
+Tensor* latents_of(Tape& tape, const UniVae& model, const std::vector<const DecodeRequest*>& requests, int l) {
+    const LatentSpace& space = model.space;
+    const int Z = space.begin(l + 1) - space.begin(l);
+    Numbers z;
+    for (const DecodeRequest* r : requests) {
+        if (r->latent.size() != std::size_t(space.numbers()))
+            throw Error(
+                text("decode: a latent vector has ", r->latent.size(), " numbers, the model ", space.numbers()));
+        z.insert(z.end(), r->latent.begin() + space.begin(l), r->latent.begin() + space.begin(l + 1));
+    }
+    return tape.constant("z", {std::int64_t(requests.size()), Z}, arithmetic_of(tape.dtype), z.data());
+}
+
+// Returns the sentence that the decoder half reads for a request: the source in a conditional model, else [CLS] [SEP],
+// which it ignores.
+Sentence source_of(const DecodeRequest& request, const UniVae& model, const UniVaeDecoder::Special& special) {
+    if (!model.options.conditional) return {{special.cls, special.sep}, int(request.line), {}};
+    if (request.source.size() < 2) throw Error("decode: the model is conditional, and a request has no source");
+    return {request.source, int(request.line), {}};
+}
+
+// Scores the slots of canvases whose decoder half reads latents.
+class LatentSlots : public SlotModel {
+  public:
+    // Canvas::source is an index into `requests`.
+    LatentSlots(const UniVae& model, Tape& tape, const std::vector<DecodeRequest>& requests,
+                const UniVaeDecoder::Special& special, const Tokens& forbidden)
+        : model_(model), tape_(tape), requests_(requests), end_(special.sep) {
+        for (const DecodeRequest& r : requests) sources_.push_back(source_of(r, model, special));
+        forbidden_.resize(model.backbone.options.vocabulary);
+        for (int word : forbidden) forbidden_.at(word) = 1;
+        forbidden_.at(end_) = 1;
+    }
+    std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override {
+        std::vector<CanvasHalf> halves;
+        std::vector<const DecodeRequest*> requests;
+        for (const Canvas* c : canvases) {
+            requests.push_back(&requests_[c->source]);
+            halves.push_back({&sources_[c->source], &c->tokens, requests.back()->start});
+        }
+        const Batch batch = canvas_batch(model_, halves);
+        tape_.begin("score");
+        std::vector<Tensor*> z;
+        for (int l = 0; l < model_.space.layers(); l++) z.push_back(latents_of(tape_, model_, requests, l));
+        auto all = slot_scores(tape_, *model_.insertion, model_.decode(tape_, batch, z), batch, forbidden_, end_);
+        tape_.end();
+        return all;
+    }
+
+  private:
+    const UniVae& model_;
+    Tape& tape_;
+    const std::vector<DecodeRequest>& requests_;
+    const int end_;
+    std::vector<Sentence> sources_;
+    std::vector<char> forbidden_;  // for each token of the vocabulary, whether it is never inserted
+};
+
+}  // namespace
 
 std::vector<DecodeRequest> reconstructions(const UniVae& model, const Sentences& sentences, std::uint32_t sample) {
     std::vector<DecodeRequest> requests;
@@ -20,7 +82,7 @@ std::vector<DecodeRequest> reconstructions(const UniVae& model, const Sentences&
 UniVaeDecoder::UniVaeDecoder(const UniVae& model, Special special, bool graph)
     : model_(model), special_(std::move(special)), writer_(model.backbone, 1) {
     writer_.graph = graph;
-    if (!model.options.conditional) return;
+    if (!model.options.conditional || model.insertion) return;
     ReadingOptions reading;
     reading.target_start = model.options.free_length ? -1 : model.options.max_length;
     reading.longest = model.options.max_length;
@@ -28,32 +90,19 @@ UniVaeDecoder::UniVaeDecoder(const UniVae& model, Special special, bool graph)
     reader_->graph = graph;
 }
 
-Tensor* UniVaeDecoder::latents_of(const DecodeRequest* requests, std::size_t count, int l) {
-    const LatentSpace& space = model_.space;
-    const int Z = space.begin(l + 1) - space.begin(l);
-    Numbers z(count * Z);
-    for (std::size_t b = 0; b < count; b++)
-        std::copy_n(requests[b].latent.begin() + space.begin(l), Z, z.begin() + b * Z);
-    Tape& tape = writer().tape();
-    return tape.constant("z", {std::int64_t(count), Z}, arithmetic_of(tape.dtype), z.data());
-}
-
 void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int most_rows) {
-    const LatentSpace& space = model_.space;
-    for (std::size_t b = 0; b < count; b++)
-        if (requests[b].latent.size() != std::size_t(space.numbers()))
-            throw Error(text("decode: a latent vector has ", requests[b].latent.size(), " numbers, the model ",
-                             space.numbers()));
-    if (reader_) return read_sources(requests, count, most_rows);
+    std::vector<const DecodeRequest*> all;
+    for (std::size_t b = 0; b < count; b++) all.push_back(&requests[b]);
+    if (reader_) return read_sources(all, most_rows);
     Memory& memory = writer_.start(most_rows, model_.options.max_length);
     Tape& tape = writer_.tape();
     memory.masks = model_.masks.get();
     for (std::size_t b = 0; b < count; b++)
         memory.sources.push_back({int(b), int(b) + 1, requests[b].start, int(requests[b].line)});
     tape.begin("latents");
-    for (int l = 0; l < space.layers(); l++) {
+    for (int l = 0; l < model_.space.layers(); l++) {
         const std::size_t layer = model_.options.latent_at[l];
-        Tensor* latent = latents_of(requests, count, l);
+        Tensor* latent = latents_of(tape, model_, all, l);
         Pass pass;
         pass.memory = model_.latents[l].out(tape, latent);  // one vector per request
         pass.state = &memory.layers[layer];
@@ -64,27 +113,25 @@ void UniVaeDecoder::start(const DecodeRequest* requests, std::size_t count, int 
 
 // Reads the sources as UniLM does. At the input of each layer with a latent, the projection Out(z) of the latent
 // replaces the hidden state of [CLS] of each source.
-void UniVaeDecoder::read_sources(const DecodeRequest* requests, std::size_t count, int most_rows) {
-    sources_.assign(count, {});
+void UniVaeDecoder::read_sources(const std::vector<const DecodeRequest*>& requests, int most_rows) {
+    sources_.clear();
     which_.clear();
-    for (std::size_t b = 0; b < count; b++) {
-        if (requests[b].source.size() < 2) throw Error("decode: the model is conditional, and a request has no source");
-        sources_[b].ids = requests[b].source;
-        sources_[b].name = int(requests[b].line);
-        which_.push_back(b);
-        which_.resize(which_.size() + requests[b].source.size() - 1, -1);
+    for (const DecodeRequest* r : requests) {
+        which_.push_back(int(sources_.size()));
+        sources_.push_back(source_of(*r, model_, special_));
+        which_.resize(which_.size() + r->source.size() - 1, -1);
     }
     Tape& tape = reader_->tape();
     reader_->read(pointers_to(sources_), most_rows, [&](int i, Tensor*& x, Pass&) {
         const int l = model_.latent_of(i);
         if (l < 0) return;
-        Tensor* u = model_.latents[l].out(tape, latents_of(requests, count, l));
+        Tensor* u = model_.latents[l].out(tape, latents_of(tape, model_, requests, l));
         x = replace_rows(tape, x, tape.ints(which_), u, text("replaced.", l));
     });
 }
 
-std::vector<Hypotheses> UniVaeDecoder::search(std::vector<DecodeRequest> requests, SearchOptions options,
-                                              std::uint64_t seed, int refinements) {
+std::vector<Hypotheses> UniVaeDecoder::from_left_to_right(const std::vector<DecodeRequest>& requests,
+                                                          SearchOptions options, std::uint64_t seed) {
     options.forbidden.insert(options.forbidden.end(), special_.forbidden.begin(), special_.forbidden.end());
     std::vector<SearchSource> about(requests.size());
     for (std::size_t i = 0; i < about.size(); i++) {
@@ -94,16 +141,24 @@ std::vector<Hypotheses> UniVaeDecoder::search(std::vector<DecodeRequest> request
         about[i].ends = {special_.sep};
         about[i].maximum = std::min(options.maximum, model_.options.max_length - 2);  // room for [CLS] and [SEP]
     }
+    return write_targets(writer(), about, options, seed,
+                         [&](std::size_t first, std::size_t count, int rows) { start(&requests[first], count, rows); });
+}
+
+std::vector<Hypotheses> UniVaeDecoder::search(std::vector<DecodeRequest> requests, const SearchOptions& options,
+                                              std::uint64_t seed, int refinements) {
     for (int round = 0;; round++) {
-        auto all = write_targets(writer(), about, options, seed, [&](std::size_t first, std::size_t count, int rows) {
-            start(&requests[first], count, rows);
-        });
+        std::vector<Hypotheses> all;
+        if (model_.insertion)
+            for (Written& w : insert(requests, options)) all.push_back({{std::move(w.tokens), w.score, w.ended}});
+        else
+            all = from_left_to_right(requests, options, seed);
         if (round == refinements || model_.options.latent_layers == 0) return all;
         std::vector<Sentence> sentences(all.size());
         for (std::size_t i = 0; i < all.size(); i++) {
             Tokens written = all[i].at(0).tokens;
             written.push_back(special_.sep);
-            if (reader_) {
+            if (model_.options.conditional) {
                 sentences[i].ids = requests[i].source;
                 sentences[i].target = std::move(written);
             } else {
@@ -114,6 +169,24 @@ std::vector<Hypotheses> UniVaeDecoder::search(std::vector<DecodeRequest> request
         const auto latents = mean_latents(model_, pointers_to(sentences));
         for (std::size_t i = 0; i < all.size(); i++) requests[i].latent = latents[i];
     }
+}
+
+std::vector<Written> UniVaeDecoder::insert(const std::vector<DecodeRequest>& requests, const SearchOptions& options) {
+    // The maximum includes [SEP], the canvas does not; max_length includes [CLS] and [SEP].
+    const CanvasOptions how =
+        canvas_options(options, special_.finalization, std::min(options.maximum - 1, model_.options.max_length - 2));
+    Tokens forbidden = special_.forbidden;
+    forbidden.insert(forbidden.end(), options.forbidden.begin(), options.forbidden.end());
+    LatentSlots slots(model_, writer_.tape(), requests, special_, forbidden);
+    std::vector<Written> all;
+    constexpr std::size_t at_a_time = 64;
+    for (std::size_t first = 0; first < requests.size(); first += at_a_time) {
+        std::vector<Canvas> canvases;
+        for (std::size_t i = first; i < std::min(requests.size(), first + at_a_time); i++)
+            canvases.push_back({int(i), {}, {}});
+        for (Written& w : write_canvases(slots, std::move(canvases), how)) all.push_back(std::move(w));
+    }
+    return all;
 }
 
 std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests, SearchOptions options,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Generates sentences from latent vectors with the decoder half of a UniVAE. The memory of a sentence is one row,
 // made from a latent, in each of the K layers with a latent. In a conditional model, the memory of a target is its
-// source; in each layer with a latent, a row made from the latent replaces the row of the source's [CLS].
+// source; in each layer with a latent, a row made from the latent replaces the row of the source's [CLS]. If the model
+// inserts words, there is no memory: every round reads the canvases and their latents anew.
 #pragma once
 #include "models/nets/univae.h"
 #include "models/tasks/univae_prior.h"
+#include "models/writing/insertion_decoder.h"
 #include "models/writing/unilm_decoder.h"
 
 namespace masquerade {
@@ -25,10 +27,11 @@ std::vector<DecodeRequest> reconstructions(const UniVae& model, const Sentences&
 class UniVaeDecoder {
   public:
     // Ids of special tokens: [CLS] starts a sentence, [SEP] ends it, and the tokens in `forbidden` are never
-    // generated.
+    // generated. `finalization` matters only if the model inserts words.
     struct Special {
         int cls = 2, sep = 3;
         Tokens forbidden = {0, 2, 4};
+        Finalization finalization = Finalization::slot;
     };
     UniVaeDecoder(const UniVae& model, Special special, bool graph = true);  // `graph`: CachedWriter::graph
 
@@ -39,15 +42,20 @@ class UniVaeDecoder {
     // sentence, for example because they are random: the encoding of a sentence replaces them. If the model has no
     // latents, the search is not repeated.
     //                                                                                 Rezende et al. 2014, section 3
-    std::vector<Hypotheses> search(std::vector<DecodeRequest> requests, SearchOptions options, std::uint64_t seed,
-                                   int refinements = 0);
+    std::vector<Hypotheses> search(std::vector<DecodeRequest> requests, const SearchOptions& options,
+                                   std::uint64_t seed, int refinements = 0);
     // Returns the best hypothesis of each request. The maximum length is max_length - 2; options.maximum is ignored.
     std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, SearchOptions options, std::uint64_t seed,
                               int refinements = 0);
 
+    // Only for models that insert words: returns the text of each request, and the round in which each token was
+    // inserted. Uses SearchOptions::canvas, `maximum` and `forbidden`. Throws BadUsage if the options ask for beams or
+    // samples.
+    std::vector<Written> insert(const std::vector<DecodeRequest>& requests, const SearchOptions& options);
+
     // Feeds `ids` one by one, whatever the model predicts (teacher forcing). Returns, after every token except the last
     // one, the logits of the next token. In a conditional model, `ids` is a target, and the result begins with the
-    // logits that predict the first token of `ids`. For tests.
+    // logits that predict the first token of `ids`. For tests of models that do not insert words.
     std::vector<Numbers> forced_logits(const DecodeRequest& request, const Tokens& ids);
 
   private:
@@ -55,9 +63,9 @@ class UniVaeDecoder {
     // requests. At most `most_rows` prefixes can then be generated at once.
     void start(const DecodeRequest* requests, std::size_t count, int most_rows);
 
-    // Returns the latents of latent layer l: one row for each of the `count` requests.
-    Tensor* latents_of(const DecodeRequest* requests, std::size_t count, int l);
-    void read_sources(const DecodeRequest* requests, std::size_t count, int most_rows);
+    std::vector<Hypotheses> from_left_to_right(const std::vector<DecodeRequest>& requests, SearchOptions options,
+                                               std::uint64_t seed);
+    void read_sources(const std::vector<const DecodeRequest*>& requests, int most_rows);
     CachedWriter& writer() { return reader_ ? *reader_ : writer_; }
 
     const UniVae& model_;

@@ -57,9 +57,9 @@ struct Whole {
 };
 Whole whole(Inserter& m, const Batch& b) {
     m.tape.begin("whole");
-    const InsertionTransformer::Slots s = m.model.slots(m.tape, m.model.rows(m.tape, b), b);
+    const InsertionHead::Slots s = m.model.head->slots(m.tape, m.model.rows(m.tape, b), b);
     const auto rows = [](Tensor* t) { return t ? Model::rows(t) : Rows(); };
-    const Rows z = rows(m.model.logits(m.tape, s)), bias = rows(s.bias), mix = rows(s.mix);
+    const Rows z = rows(m.model.head->logits(m.tape, s)), bias = rows(s.bias), mix = rows(s.mix);
     std::vector<double> place;
     for (int l = 0; s.place && l < b.labels.count; l++) place.push_back(number_at(s.place->view(), l));
     m.tape.end();

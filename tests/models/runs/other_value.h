@@ -85,6 +85,7 @@ inline std::string special_value(const std::string& model, const std::string& ke
              {"positions", "40"},
              {"redraw", "2"},
              {"sharing", "layerwise"},
+             {"decoder", "insertion"},
              {"order", "frequency"},
              {"content_location", "joint"},
              {"finalization", "sequence"},

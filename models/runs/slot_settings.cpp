@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "models/runs/slot_settings.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "engine/base/named.h"
+#include "engine/io/file.h"
+#include "input/lines.h"
+#include "input/number.h"
+#include "input/utf8.h"
+
+namespace masquerade {
+namespace {
+
+// An order of insertion, given by a number for every token of the vocabulary. If several words are missing in a slot (a
+// place between two words), training prefers to insert the token with the smallest number.
+struct Order {
+    const char *name, *what;
+    // Returns the numbers for a training text, whose sentences are encoded; null: the order needs no numbers.
+    Numbers (*numbers)(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, std::uint64_t seed);
+};
+
+Numbers by_frequency(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, std::uint64_t) {
+    Numbers n(tokenizer.vocabulary().size());
+    for (const Sentence& s : sentences)
+        for (int token : s.target.empty() ? s.ids : s.target) n[token]--;
+    return n;
+}
+
+// Returns the text of a token without the "##" with which a continuation piece begins.
+std::string spelled(const WordPiece& tokenizer, int token) {
+    const std::string word(tokenizer.vocabulary().token(token));
+    return word.rfind("##", 0) == 0 ? word.substr(2) : word;
+}
+
+template <class Of>
+Numbers for_each_token(const WordPiece& tokenizer, Of of) {
+    Numbers n;
+    for (int token = 0; token < tokenizer.vocabulary().size(); token++) n.push_back(of(token));
+    return n;
+}
+
+Numbers by_length(const WordPiece& tokenizer, const std::vector<Sentence>&, std::uint64_t) {
+    return for_each_token(tokenizer, [&](int token) {
+        const std::string word = spelled(tokenizer, token);
+        return -std::count_if(word.begin(), word.end(), starts_code_point);
+    });
+}
+
+Numbers by_alphabet(const WordPiece& tokenizer, const std::vector<Sentence>&, std::uint64_t) {
+    std::map<std::string, int> rank;
+    const auto rank_of = [&](int token) -> int& { return rank[spelled(tokenizer, token)]; };
+    for_each_token(tokenizer, rank_of);  // makes an entry in `rank` for the text of each token
+    int next = 0;
+    for (auto& [word, r] : rank) r = next++;
+    return for_each_token(tokenizer, rank_of);
+}
+
+Numbers by_chance(const WordPiece& tokenizer, const std::vector<Sentence>&, std::uint64_t seed) {
+    return for_each_token(tokenizer, [&](int token) { return Sequence(seed, "order", token).uniform(); });
+}
+
+const std::vector<Order>& orders() {
+    static const std::vector<Order> all = {
+        {"left_to_right", "only the next word", nullptr},
+        {"binary_tree", "the middle word first", nullptr},
+        {"uniform", "all words with equal weight, in any order", nullptr},
+        {"frequency", "frequent words first", by_frequency},
+        {"length", "long words first", by_length},
+        {"alphabetical", "in alphabetical order", by_alphabet},
+        {"random", "in a random order, drawn from the seed", by_chance},
+    };
+    return all;
+}
+
+// Returns the row of orders() with this name; null if there is none.
+const Order* find_order(const std::string& name) {
+    for (const Order& o : orders())
+        if (o.name == name) return &o;
+    return nullptr;
+}
+
+Numbers numbers_in(const std::string& path, int count) {
+    Numbers n;
+    if (!std::filesystem::exists(path))
+        throw BadInput(text("order=", path, " is neither ", joined(names_of(orders())),
+                            " nor a file; expected one of these names or a file with a number for each token"));
+    const std::string bytes = read_file(path);
+    TextLines lines(bytes);
+    for (std::string_view line; lines.next(line);) {
+        if (!read_number(line, n.emplace_back()))
+            throw BadInput(text(path, ":", n.size(), ": expected a number, found \"", line, "\""));
+    }
+    if (int(n.size()) != count)
+        throw BadInput(
+            text(path, " has ", n.size(), " numbers, expected one for each of ", count, " tokens of vocab.txt"));
+    return n;
+}
+
+}  // namespace
+
+void SlotSettings::declare(Config& c, const std::string& about) {
+    std::string rules;
+    for (const Order& o : orders()) rules += text(o.name, " (", o.what, "), ");
+    c.add_path("order", &order,
+               about + "which of its missing words a slot learns: " + rules +
+                   "or a file with a number for every token (small numbers first)",
+               names_of(orders()));
+    // InsertionRule (objective.h) defines the distance of a missing word. The smallest distance gets the largest share.
+    c.add("tau", &tau, about + "temperature of an order: share ~ exp(-distance / tau)", 1e-3, 1e9);
+    c.add("content_location", &content_location, about + "p(c,l): p(c|l) p(l), or one softmax over words and slots",
+          {{"factorised", Location::factorised}, {"joint", Location::joint}});
+    c.add("contextual_bias", &contextual_bias, about + "add a bias for all slots, computed from their maximum");
+    c.add("mixture", &mixture, about + "K, number of softmaxes in the mixture", 1, 64);
+    c.add("slot_projection", &projection,
+          about +
+              "project the two rows of a slot to the width of the embedding; false: use a separate output "
+              "matrix");
+    c.add(
+        "finalization", &finalization,
+        about +
+            "which slots learn to end: slot, every slot without a missing word; sequence, only slots of a complete target",
+        {{"slot", End::slot}, {"sequence", End::sequence}});
+    c.add("end_weight", &end_weight, about + "weight of slots that learn to end; other slots have weight 1", 0, 1000);
+}
+
+InsertionHeadOptions SlotSettings::head() const {
+    InsertionHeadOptions o;
+    o.joint = content_location == Location::joint;
+    o.contextual_bias = contextual_bias;
+    o.projection = projection;
+    o.mixture = mixture;
+    const Order* named = find_order(order);
+    o.scored = !named || named->numbers;
+    return o;
+}
+
+Numbers SlotSettings::scores(const WordPiece& tokenizer, const std::vector<Sentence>& sentences,
+                             std::uint64_t seed) const {
+    const Order* named = find_order(order);
+    return named ? named->numbers(tokenizer, sentences, seed) : numbers_in(order, tokenizer.vocabulary().size());
+}
+
+InsertionRule SlotSettings::rule(const Vocabulary& vocabulary, const InsertionHead& head) const {
+    InsertionRule r;
+    r.left_to_right = order == "left_to_right";
+    r.middle = order == "binary_tree";
+    r.scores = head.scores();
+    r.tau = tau;
+    r.sequence = finalization == End::sequence;
+    r.end_weight = end_weight;
+    r.begin = vocabulary.cls();
+    r.end = vocabulary.sep();
+    return r;
+}
+
+Finalization SlotSettings::ends() const {
+    return order == "left_to_right" || finalization == End::sequence ? Finalization::sequence : Finalization::slot;
+}
+
+}  // namespace masquerade

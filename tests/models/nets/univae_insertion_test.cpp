@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// Tests a UniVAE whose decoder half inserts words: the joint form and the split form give the same bits; no information
+// bypasses the latents; the gradient of every variant agrees with the complex step; the loss is a mean over insertions;
+// a sentence alone gives the same as in any batch; and the model learns sentences and pairs by heart.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+
+#include "engine/nn/attention/attention.h"
+#include "engine/ops/cpu/parallel.h"
+#include "engine/train/adamw.h"
+#include "tests/models/nets/small_univae.h"
+
+using namespace masquerade;
+using namespace masquerade::small_univae;
+
+namespace {
+
+UniVaeOptions inserting(const LatentOptions& latent, bool pre_norm, bool is_conditional) {
+    UniVaeOptions o = small(latent, pre_norm, true);
+    o.inserts = true;
+    o.conditional = is_conditional || latent.source_prior;
+    o.free_length = pre_norm;
+    if (pre_norm) o.latent_at = {1, 3};  // there is a layer without a latent above the lower one
+    return o;
+}
+LatentOptions gaussian() { return small(LatentKind::gaussian, false, false).latent; }
+
+std::vector<Sentence> text_for(const UniVaeOptions& o, int count, std::uint64_t seed) {
+    return o.conditional ? pairs(count, 11, seed) : sentences(count, 11, 50, seed);
+}
+
+Batch batch_of(const UniVae& model, const Sentences& text, std::uint32_t step, const InsertionRule& rule = {},
+               int pad_to = 1) {
+    ObjectiveOptions o = halves_options(model);
+    o.insertion = rule;
+    o.joint = pad_to == 1;
+    return halves_batch(model, text, step, o, pad_to);
+}
+
+// Encodes the sentences without noise, and inserts their words into empty canvases. Returns what is written.
+std::vector<Written> reconstructed(const UniVae& model, const Sentences& text, const CanvasOptions& how = {}) {
+    UniVaeDecoder decoder(model, {});
+    SearchOptions options;
+    options.canvas = how;
+    return decoder.insert(reconstructions(model, text), options);
+}
+
+}  // namespace
+
+TEST_CASE("univae, insertion: joint == split, == in double, for every attention and kind of latent") {
+    int checked = 0;
+    for (const AttentionKind& attention : attention_kinds())
+        for (const LatentOptions& latent : kinds_of_pairs)
+            for (bool pre_norm : {false, true})
+                for (bool is_conditional : {false, true}) {
+                    CAPTURE(std::string(attention.name));
+                    if (latent.free_bits > 0) continue;
+                    const bool softmax = std::string(attention.name) == "softmax";
+                    if (!softmax && latent.kind != LatentKind::gaussian) continue;
+                    UniVaeOptions o = inserting(latent, pre_norm, is_conditional);
+                    o.backbone.attention = attention.name;
+                    o.backbone.rotary = attention.rotates;
+                    for (const char* key : {"window", "stride", "reach"}) o.backbone.attention_options[key] = 3;
+                    for (const char* key : {"rounds", "buckets", "chunk"}) o.backbone.attention_options[key] = 2;
+                    const Document one{3, 3};
+                    if (!attention.refuses(make_mask("A full; B full sees A[0]", {one})).empty()) continue;
+                    Model m(o, DType::f64);
+                    const auto text = text_for(o, 5, 3);
+                    const Batch batch = batch_of(m.model, pointers_to(text), 4);
+                    const LatentNoise noise = m.model.space.noise(batch.names(), 11, 0);
+                    m.tape.begin("a");
+                    Tensor* split = nullptr;
+                    try {
+                        split = m.model.decode(m.tape, batch, points(m.model.encode(m.tape, batch, &noise)));
+                    } catch (const BadUsage& refusal) {
+                        CHECK(std::string(refusal.what()).find("does not support this mask") != std::string::npos);
+                        continue;
+                    }
+                    CHECK(split->rows() == batch.rows.count());
+                    CHECK(same_bits(split->view(), m.model.joint(m.tape, batch, &noise)->view()));
+                    checked++;
+                }
+    CHECK(checked > 60);
+}
+
+TEST_CASE("univae, insertion: the gradient of every variant against the complex step, 1e-12") {
+    std::vector<UniVaeOptions> all;
+    for (int i = 0; i < 20; i++) {  // every variant of the head, conditional or not
+        UniVaeOptions o = inserting(gaussian(), i % 3 == 0, i >= 10);
+        o.insertion.joint = i & 1;
+        o.insertion.contextual_bias = i & 2;
+        o.insertion.mixture = i & 4 ? 3 : 1;
+        o.insertion.projection = i % 10 < 8;
+        all.push_back(o);
+    }
+    for (const LatentOptions& latent : kinds_of_pairs) all.push_back(inserting(latent, true, latent.free_bits > 0));
+    for (UniVaeOptions& o : all) {
+        o.backbone.dropout = o.backbone.attention_dropout = 0.2;
+        Model real(o, DType::f64), imaginary(o, DType::c128);
+        const auto text = text_for(o, 4, 21);
+        const Batch batch = batch_of(real.model, pointers_to(text), 1, {}, 8);
+        const LatentNoise noise = real.model.space.noise(batch.names(), 2, 1);
+        real.tape.begin(batch.bucket, 2, 1, true);
+        const UniVae::Loss loss = real.model.loss(real.tape, batch, &noise, 0.7);
+        real.parameters.start_gradients();
+        real.tape.backward(loss.total);
+        real.parameters.finish_gradients();
+        Sequence random(3, "direction");
+        const View p = real.parameters.values(), g = real.parameters.gradients(), c = imaginary.parameters.values();
+        double expected = 0;
+        for (std::int64_t i = 0; i < p.count(); i++) {
+            const double d = 2 * random.uniform_double() - 1;
+            expected += d * g.as<double>()[i];
+            c.as<complex>()[i] = complex(p.as<double>()[i], 1e-30 * d);
+        }
+        imaginary.tape.begin(batch.bucket, 2, 1, true);
+        const UniVae::Loss shifted = imaginary.model.loss(imaginary.tape, batch, &noise, 0.7);
+        const double found = shifted.total->view().as<complex>()->imag() / 1e-30;
+        CHECK(std::abs(found - expected) <= 1e-12 * std::max(1.0, std::abs(expected)));
+        CHECK(std::abs(expected) > 1e-3);
+    }
+}
+
+TEST_CASE("univae, insertion: the loss is the mean over insertions, one for each word and one for the end") {
+    for (bool is_conditional : {false, true}) {
+        Model m(inserting(gaussian(), false, is_conditional), DType::f64);
+        const auto text = text_for(m.model.options, 6, 9);
+        for (int pad_to : {1, 16}) {
+            const Batch batch = batch_of(m.model, pointers_to(text), 2, {}, pad_to);
+            const LatentNoise noise = m.model.space.noise(batch.names(), 2, 1);
+            m.tape.begin(batch.bucket);
+            const UniVae::Loss loss = m.model.loss(m.tape, batch, &noise, 0.3);
+            double sum = 0, insertions = 0;
+            for (int d = 0; d < 6; d++) {
+                const Sentence& s = text[std::size_t(d)];
+                // The tokens of a target end with [SEP]; a sentence also begins with [CLS].
+                const double own = is_conditional ? double(s.target.size()) : double(s.ids.size()) - 1;
+                sum += own * number_at(loss.losses->view(), d);
+                insertions += own;
+                for (const LatentSample& z : loss.latents) sum += 0.3 * number_at(z.kl->view(), d);
+            }
+            CHECK(batch.predictions() == insertions);
+            CHECK(number_at(loss.total->view(), 0) == doctest::Approx(sum / insertions).epsilon(1e-12));
+            m.tape.end();
+        }
+    }
+}
+
+TEST_CASE(
+    "univae, insertion: words that the canvas lacks reach the decoder through z alone; the canvas through its rows") {
+    for (bool is_conditional : {false, true})
+        for (const LatentOptions& latent : kinds) {
+            Model m(inserting(latent, false, is_conditional), DType::f64);
+            const auto text = text_for(m.model.options, 3, 5);
+            const Batch batch = batch_of(m.model, pointers_to(text), 7);
+            m.tape.begin("a");
+            const auto z = points(m.model.encode(m.tape, batch, nullptr));
+            Tensor* h = m.model.decode(m.tape, batch, z);
+            Batch other = batch;  // other words in all encoder halves
+            for (int& id : other.source.ids)
+                if (id >= 5) id = 5 + (id + 7) % 45;
+            CHECK_FALSE(same_bits(z[0]->view(), points(m.model.encode(m.tape, other, nullptr))[0]->view()));
+            CHECK(same_bits(h->view(), m.model.decode(m.tape, other, z)->view()));
+            const std::int64_t C = h->columns();
+            for (int row = 0; row < batch.rows.count(); row++) {
+                Batch changed = batch;
+                int& id = changed.rows.ids[std::size_t(row)];
+                id = 49 - id;
+                const Tensor* h_changed = m.model.decode(m.tape, changed, z);
+                for (int r = 0; r < batch.rows.count(); r++) {
+                    bool same = true;
+                    for (std::int64_t c = 0; c < C; c++)
+                        same &= number_at(h->view(), r * C + c) == number_at(h_changed->view(), r * C + c);
+                    // A source sees only itself; a canvas sees itself and the source, in both directions. The latent
+                    // replaces the row of a source's [CLS], but only at layer 2; the layers below see the old row.
+                    const bool one = batch.rows.document[std::size_t(r)] == batch.rows.document[std::size_t(row)];
+                    const auto is_source = [&](int at) {
+                        return is_conditional && batch.rows.types[std::size_t(at)] == 0;
+                    };
+                    CHECK(same == !(one && (is_source(row) || !is_source(r))));
+                }
+            }
+            m.tape.end();
+        }
+}
+
+TEST_CASE("univae, insertion: the losses of a document alone == in any batch, any number of threads") {
+    for (bool is_conditional : {false, true}) {
+        UniVaeOptions o = inserting(gaussian(), true, is_conditional);
+        o.backbone.dropout = o.backbone.attention_dropout = 0.1;
+        Model m(o, DType::f32);
+        const auto loss_of = [&](const Sentences& some, int pad_to, int which) {
+            const Batch batch = batch_of(m.model, some, 3, {}, pad_to);
+            const LatentNoise noise = m.model.space.noise(batch.names(), 5, 3);
+            m.tape.begin(batch.bucket, 5, 3, true);
+            const double loss = number_at(m.model.loss(m.tape, batch, &noise, 1).losses->view(), which);
+            m.tape.end();
+            return loss;
+        };
+        for (std::uint64_t seed = 0; seed < 10; seed++) {
+            const auto text = text_for(o, 3 + int(seed) % 9, seed);
+            const Sentences all = pointers_to(text);
+            const int which = int(seed % all.size());
+            set_threads(1);
+            const double alone = loss_of({all[std::size_t(which)]}, 1, 0);
+            CHECK(alone == loss_of(all, 1, which));
+            CHECK(alone == loss_of(all, 32, which));
+            set_threads(4);
+            CHECK(alone == loss_of(all, 32, which));
+        }
+    }
+}
+
+TEST_CASE("univae, insertion: it learns by heart, and writes greedily, in parallel, and by every rule of the end") {
+    for (bool is_conditional : {false, true})
+        for (const auto& [left_to_right, sequence, parallel] :
+             {std::tuple(false, false, true), std::tuple(false, true, false), std::tuple(true, false, false)}) {
+            CAPTURE(is_conditional);
+            CAPTURE(left_to_right);
+            UniVaeOptions o = inserting(gaussian(), true, is_conditional);
+            Model m(o, DType::f32, false);
+            auto text = text_for(o, 3, 21);
+            for (Sentence& s : text)
+                if (is_conditional) s.ids = text[0].ids;  // one source, so that only z tells which target is meant
+            InsertionRule rule;
+            rule.left_to_right = left_to_right, rule.sequence = sequence, rule.tau = 0.25;
+            AdamW optimiser(m.parameters, {0.9, 0.98, 1e-8, 0, 1});
+            for (std::uint32_t step = 0; step < 1500; step++) {
+                const Batch batch = batch_of(m.model, pointers_to(text), step, rule, 8);
+                const LatentNoise noise = m.model.space.noise(batch.names(), 1, step);
+                m.tape.begin("learn", 1, step, true);
+                const UniVae::Loss loss = m.model.loss(m.tape, batch, &noise, 0.001);
+                m.parameters.start_gradients();
+                m.tape.backward(loss.total);
+                m.parameters.finish_gradients();
+                optimiser.update(step + 1, 5e-3 * (1 - step / 1500.0));
+                m.tape.end();
+            }
+            for (bool at_once : {false, true}) {
+                if (at_once && !parallel) continue;
+                UniVaeDecoder::Special special;
+                if (left_to_right || sequence) special.finalization = Finalization::sequence;
+                UniVaeDecoder decoder(m.model, special);
+                SearchOptions options;
+                options.canvas.parallel = at_once;
+                const auto requests = reconstructions(m.model, pointers_to(text));
+                const std::vector<Written> all = decoder.insert(requests, options);
+                const std::vector<Tokens> texts = decoder.write(requests, options, 1, 2);
+                for (std::size_t i = 0; i < text.size(); i++) {
+                    const Tokens& wanted = is_conditional ? text[i].target : text[i].ids;
+                    const Tokens expected(wanted.begin() + !is_conditional, wanted.end() - 1);
+                    CHECK(all[i].tokens == expected);
+                    CHECK(all[i].ended);
+                    CHECK(texts[i] == expected);  // also if it is encoded and written again
+                    if (at_once) CHECK(all[i].rounds <= fewest_rounds(int(expected.size())) + 1);
+                }
+            }
+        }
+}
+
+TEST_CASE("univae, insertion: a sentence is written alone as in any batch, within its limits") {
+    for (bool is_conditional : {false, true}) {
+        const UniVaeOptions o = inserting(gaussian(), true, is_conditional);
+        Model m(o, DType::f32);
+        const auto text = text_for(o, 70, 2);  // more than the decoder writes at a time
+        const auto together = reconstructed(m.model, pointers_to(text));
+        std::set<Tokens> different;
+        for (std::size_t i = 0; i < text.size(); i++) {
+            CHECK(together[i].tokens.size() <= std::size_t(o.max_length) - 2);
+            for (int token : together[i].tokens) CHECK((token == 1 || token >= 5));
+            different.insert(together[i].tokens);
+            if (i % 9 > 0) continue;
+            CHECK(reconstructed(m.model, {&text[i]})[0].tokens == together[i].tokens);
+        }
+        CHECK(different.size() > 3);
+        UniVaeDecoder decoder(m.model, {});
+        SearchOptions options;
+        options.maximum = 4;
+        options.forbidden = {together[0].tokens.at(0)};
+        for (const Hypotheses& h : decoder.search(reconstructions(m.model, pointers_to(text)), options, 1)) {
+            CHECK(h.at(0).tokens.size() <= 3);
+            CHECK(std::count(h[0].tokens.begin(), h[0].tokens.end(), options.forbidden[0]) == 0);
+        }
+        options.beams = 2;
+        CHECK_THROWS_WITH_AS(decoder.search(reconstructions(m.model, {&text[0]}), options, 1),
+                             doctest::Contains("beams and samples are not possible"), BadUsage);
+    }
+}
+
+TEST_CASE("univae, insertion: what does not fit is refused") {
+    UniVaeOptions o = inserting(gaussian(), false, false);
+    o.mask = "A full; B causal";
+    CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains("leave out mask="), BadUsage);
+    o.mask = "", o.latent_layers = 0;
+    CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains("decoder=insertion needs latents"), BadUsage);
+}
