@@ -114,6 +114,21 @@ TEST_CASE("cuda decoding: hypotheses from shortlists have the bits of the CPU") 
     }
 }
 
+TEST_CASE("cuda decoding: words are inserted from latents as on the CPU") {
+    FakeDevice fake;
+    UniVaeSettings s = tiny_settings(LatentKind::gaussian);
+    s.decoder = UniVaeSettings::Decoder::insertion;
+    const Pair pair(s);
+    const auto sentences = pair.sentences();
+    const InsertionRule rule = pair.here->insertion_rule();
+    const HeldOut a = held_out_losses(pair.here->model, sentences, 2, rule),
+                  b = held_out_losses(pair.there->model, sentences, 2, rule);
+    CHECK(a.own == b.own);
+    CHECK(a.other == b.other);
+    CHECK((written(*pair.here, How::greedy, 1) == written(*pair.there, How::greedy, 1)));
+    CHECK(fake.control->ways[1] > 0);
+}
+
 TEST_CASE("cuda decoding: a pass that cannot be captured runs op by op, and its memory grows by more than it needs") {
     FakeDevice fake;
     Arena arena(Device::cuda, Blocks::kept);
