@@ -15,6 +15,8 @@ int rows(const TaskOptions& o) {
     return fixed + times * o.length;
 }
 
+int rows_of_picture(const TaskOptions& o) { return 1 + o.side * o.side; }
+
 class MadeExamples : public Examples {
   public:
     MadeExamples(const TaskKind& kind, const TaskOptions& options, std::uint64_t seed)
@@ -96,11 +98,11 @@ const std::vector<TaskKind>& task_kinds() {
          induction,
          {}},
         {"pathfinder",
-         "whether two discs lie on one dashed curve, 32 x 32 pixels",
+         "whether two discs lie on one dashed curve",
          "A full",
          false,
          grey_levels,
-         rows<1025, 0>,
+         rows_of_picture,
          pathfinder,
          {{"distance", "from the distance of the discs", disc_distance}}},
     };
@@ -117,7 +119,7 @@ std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_
     if (found && options.reads_words())
         throw BadUsage(text("tokens=words: task ", options.task,
                             " has its own words; only a folder of texts has those ", "of a vocabulary"));
-    if (!found) found = open_files(options, seed, reader);
+    if (!found) found = options.paired ? open_paired_files(options, seed, reader) : open_files(options, seed, reader);
     if (options.reads_words()) return found;
     found->vocabulary.insert(found->vocabulary.begin(), special_tokens, special_tokens + first_word);
     return found;

@@ -18,13 +18,19 @@ struct Solved {
 };
 
 struct TaskOptions {
-    // A name in task_kinds(), or the path of a folder that contains one folder of text files per class.
+    // A name in task_kinds(), or the path of a folder that contains folders of text files: one for each class or, if
+    // `paired` is true, two.
     std::string task = "listops_mini";
     // For the tasks recall, copy and induction. pairs: number of key-value pairs, only for recall. length: for copy,
     // number of words to copy; for recall and induction, number of tokens after [CLS]. vocabulary: number of different
     // words.
     int pairs = 8, length = 64, vocabulary = 64;
-    int dashes = 14, levels = 16;  // for pathfinder: number of dashes of a long curve; number of grey levels
+    // For pathfinder. dashes: number of dashes of a long curve. levels: number of grey levels. side: width and height
+    // of a picture, in pixels.
+    int dashes = 14, levels = 16, side = 32;
+    // If the task is a folder: whether an example is two texts, one from each of two folders, and the question is
+    // whether their file names are equal. false: an example is one text, and the question is its folder.
+    bool paired = false;
     // If the task is a folder: `tokens` says how each file is read, and max_length is the largest number of tokens.
     // With "bytes", each byte is a token, and [CLS] is not counted. With "words", a vocabulary cuts the text into
     // tokens, and [CLS] and [SEP] are counted.
@@ -106,6 +112,9 @@ class Examples {
 std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed,
                                         const WordPiece* reader = nullptr);
 std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader);
+// Opens a folder for TaskOptions::paired. The vocabulary must contain "=other" and "=same" in place of classes. Throws
+// BadInput if there are not two folders, or fewer than two file names that both have, to train on or held out.
+std::unique_ptr<Examples> open_paired_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader);
 
 // Returns the share of the answers of `asked` that a baseline gives correctly. The baseline answers each example with
 // the most frequent answer among the examples of `known` with the same clue, a number that `clue` computes from an

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The task of classifying text files, which are read as bytes or as the tokens of a vocabulary. Each subfolder of the
-// task's folder is a class. One file in ten is held out, chosen by a hash of the file's name and its folder's name.
+// Tasks about text files, which are read as bytes or as the tokens of a vocabulary. In the first task, each subfolder
+// of the task's folder is a class, and a text is to be classified. One file in ten is held out, chosen by a hash of the
+// file's name and its folder's name. In the second task, there are two subfolders, and the question is whether a text
+// of the one and a text of the other have the same file name (the retrieval task of Long Range Arena). One name in ten
+// is held out.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -19,6 +22,43 @@ namespace fs = std::filesystem;
 
 constexpr int bytes = 256;
 
+// Returns the paths in a folder, sorted. Skips hidden names such as .git, .DS_Store and .ipynb_checkpoints.
+std::set<fs::path> sorted(const fs::path& folder) {
+    std::set<fs::path> names;
+    for (const fs::path& name : fs::directory_iterator(folder))
+        if (name.filename().string()[0] != '.') names.insert(name);
+    return names;
+}
+
+std::string bytes_of(const std::string& path) { return read_input<BadInput>(path, SIZE_MAX - 1); }
+
+WordList byte_words() {
+    WordList words;
+    for (int i = 0; i < bytes; i++) words.push_back("byte" + std::to_string(i));
+    return words;
+}
+
+// Returns the ids of the classes in the reader's vocabulary. Throws BadInput if it lacks one.
+std::vector<int> ids_of(const WordList& classes, const WordPiece& reader, const std::string& task) {
+    std::vector<int> ids;
+    for (const std::string& name : classes) {
+        ids.push_back(reader.vocabulary().id(name));
+        if (ids.back() < 0)
+            throw BadInput(text("the vocabulary has no ", name, ", a class of ", task, "; have its folders changed?"));
+    }
+    return ids;
+}
+
+WordList all_words(const WordPiece& reader) {
+    WordList words;
+    for (int id = 0; id < reader.vocabulary().size(); id++) words.emplace_back(reader.vocabulary().token(id));
+    return words;
+}
+
+// Chooses one name in ten, by its hash. A file with such a name is held out.
+std::uint32_t order_of(const std::string& name) { return make_stream(0, name, 0).key0; }
+bool holds_out(std::uint32_t order) { return order % 10 == 0; }
+
 struct File {
     std::uint32_t order;
     std::string path;
@@ -33,7 +73,7 @@ class FileExamples : public Examples {
         name = options.task;
         mask = "A full";
         longest = words_ ? std::max(max_length_, 3) : 1 + max_length_;
-        for (int i = 0; i < bytes && !words_; i++) vocabulary.push_back("byte" + std::to_string(i));
+        if (!words_) vocabulary = byte_words();
         for (const fs::path& folder : sorted(name))
             if (fs::is_directory(folder)) add(folder, classes_++);
         if (classes_ < 2 || train_.empty() || held_out_.empty())
@@ -42,14 +82,8 @@ class FileExamples : public Examples {
                                 " held out; expected a folder of text files for each of two classes or more"));
         for (std::vector<File>* part : {&train_, &held_out_}) std::sort(part->begin(), part->end());
         if (!reader_) return;
-        for (const std::string& answer : vocabulary) {
-            answers_.push_back(reader_->vocabulary().id(answer));
-            if (answers_.back() < 0)
-                throw BadInput(
-                    text("the vocabulary has no ", answer, ", a class of ", name, "; have its folders changed?"));
-        }
-        vocabulary.clear();
-        for (int id = 0; id < reader_->vocabulary().size(); id++) vocabulary.push_back(reader_->vocabulary().token(id));
+        answers_ = ids_of(vocabulary, *reader_, name);
+        vocabulary = all_words(*reader_);
     }
 
     Solved example(std::uint64_t number, bool held_out) const override {
@@ -70,7 +104,7 @@ class FileExamples : public Examples {
         if (contents_ != 0) return contents_;
         contents_ = hash_;
         for (const std::vector<File>* part : {&train_, &held_out_})
-            for (const File& file : *part) contents_ = hash_of(text(contents_, ":", hash_of(bytes_of(file))));
+            for (const File& file : *part) contents_ = hash_of(text(contents_, ":", hash_of(bytes_of(file.path))));
         return contents_;
     }
 
@@ -112,14 +146,6 @@ class FileExamples : public Examples {
     static std::uint64_t pair(const Solved& s, std::size_t i) {
         return std::uint64_t(s.tokens[i - 1]) << 32 | std::uint64_t(s.tokens[i]);
     }
-    // Returns the paths in a folder, sorted. Skips hidden names such as .git, .DS_Store and .ipynb_checkpoints.
-    static std::set<fs::path> sorted(const fs::path& folder) {
-        std::set<fs::path> names;
-        for (const fs::path& name : fs::directory_iterator(folder))
-            if (name.filename().string()[0] != '.') names.insert(name);
-        return names;
-    }
-
     void add(const fs::path& folder, int kind) {
         const std::string word = "=" + folder.filename().string();
         if (word.find_first_of("\r\n") != word.npos)
@@ -132,22 +158,20 @@ class FileExamples : public Examples {
             const std::string named = (folder.filename() / file.filename()).string();
             hash_ = hash_of(text(hash_, named, ":", fs::file_size(file)));
             files++, cut_ += fs::file_size(file) > std::uintmax_t(max_length_);
-            const std::uint32_t order = make_stream(0, named, 0).key0;
-            (order % 10 == 0 ? held_out_ : train_).push_back({order, file.string(), kind});
+            const std::uint32_t order = order_of(named);
+            (holds_out(order) ? held_out_ : train_).push_back({order, file.string(), kind});
         }
         if (train_.size() + held_out_.size() == before)
             throw BadInput(
                 text(folder.string(), " is a class without a file; expected text files in it, or no such folder"));
     }
 
-    static std::string bytes_of(const File& file) { return read_input<BadInput>(file.path, SIZE_MAX - 1); }
-
-    Sentence sentence_of(const File& file) const { return encode_lines(*reader_, {bytes_of(file)}, longest)[0]; }
+    Sentence sentence_of(const File& file) const { return encode_lines(*reader_, {bytes_of(file.path)}, longest)[0]; }
 
     Solved read(const File& file) const {
         if (words_) return {sentence_of(file).ids, {0}, {answer(file.kind)}};
         Solved s{{cls_id}, {0}, {answer(file.kind)}};
-        for (char c : bytes_of(file)) {
+        for (char c : bytes_of(file.path)) {
             if (int(s.tokens.size()) == longest) break;
             s.tokens.push_back(first_word + std::uint8_t(c));
         }
@@ -166,7 +190,163 @@ class FileExamples : public Examples {
     mutable std::uint64_t contents_ = 0;  // 0: not computed yet
 };
 
+// An example of the second task is [CLS] text [SEP] text [SEP]. Half of the examples are two texts of the same name.
+class PairedExamples : public Examples {
+  public:
+    PairedExamples(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader)
+        : max_length_(options.max_length), seed_(seed), words_(options.reads_words()), reader_(reader) {
+        name = options.task;
+        mask = "A full";
+        longest = 3 + 2 * max_length_;
+        std::vector<fs::path> folders;
+        for (const fs::path& folder : sorted(name))
+            if (fs::is_directory(folder)) folders.push_back(folder);
+        if (folders.size() == 2)
+            for (const fs::path& file : sorted(folders[0])) add(file, folders[1] / file.filename());
+        if (folders.size() != 2 || train_.size() < 2 || held_out_.size() < 2)
+            throw BadInput(text(name, " has ", folders.size(), " folders, and ", train_.size(),
+                                " file names in both to train on and ", held_out_.size(), " held out; paired=true ",
+                                "expects two folders, and in each part two file names or more that both folders have"));
+        for (std::vector<Pair>* part : {&train_, &held_out_}) std::sort(part->begin(), part->end());
+        const WordList classes = {"=other", "=same"};
+        if (words_ && reader_) {
+            answers_ = ids_of(classes, *reader_, name);
+            vocabulary = all_words(*reader_);
+            return;
+        }
+        if (!words_) {
+            answers_ = {first_word + bytes, first_word + bytes + 1};
+            vocabulary = byte_words();
+        }
+        vocabulary.insert(vocabulary.end(), classes.begin(), classes.end());
+    }
+
+    Solved example(std::uint64_t number, bool held_out) const override {
+        const std::vector<Pair>& part = held_out ? held_out_ : train_;
+        Sequence random(held_out ? 0 : seed_, held_out ? "examples.held_out" : "examples.train", std::uint32_t(number),
+                        std::uint32_t(number >> 32));
+        const std::size_t n = part.size(), one = held_out ? number / 2 : random.below(std::uint32_t(n));
+        const bool same = held_out ? number % 2 : random.below(2);
+        const std::size_t other = (one + 1 + random.below(std::uint32_t(n - 1))) % n;
+        return read(part.at(one).first, part[same ? one : other].second, same);
+    }
+    std::uint64_t held_out() const override { return 2 * held_out_.size(); }
+    std::uint64_t hash() const override { return hash_ >> 2; }  // a checkpoint stores only numbers below 2^62
+    std::uint64_t contents() const override {
+        if (contents_ != 0) return contents_;
+        contents_ = hash_;
+        for_each_file(
+            [&](const std::string& path) { contents_ = hash_of(text(contents_, ":", hash_of(bytes_of(path)))); });
+        return contents_;
+    }
+    std::uint64_t cut() const override {
+        std::uint64_t count = 0;
+        for_each_file([&](const std::string& path) {
+            count += words_ ? sentence_of(path).cut : fs::file_size(path) > std::uintmax_t(max_length_);
+        });
+        return count;
+    }
+
+    // The baseline "overlap" answers "=same" if the share of common pairs of neighbouring tokens, among those of either
+    // text, is above the threshold that is best on up to 2,000 training examples.
+    std::vector<Baseline> baselines(const std::vector<Solved>& asked) const override {
+        std::vector<std::pair<double, bool>> known;
+        for (std::uint64_t i = 0; i < 2000; i++) {
+            const Solved s = example(i, false);
+            known.emplace_back(overlap(s), is_same(s));
+        }
+        std::sort(known.begin(), known.end());
+        // right: number of right answers if exactly the first i examples are answered by "=other"
+        double right = std::count_if(known.begin(), known.end(), [](const auto& k) { return k.second; });
+        double best = right, threshold = -1, majority = right;
+        for (std::size_t i = 0; i < known.size(); i++) {
+            right += known[i].second ? -1 : 1;
+            if (right <= best || (i + 1 < known.size() && known[i + 1].first == known[i].first)) continue;
+            best = right, threshold = known[i].first;
+        }
+        const bool most = 2 * majority >= double(known.size());
+        double by_overlap = 0, by_majority = 0;
+        for (const Solved& s : asked) {
+            by_overlap += (overlap(s) > threshold) == is_same(s);
+            by_majority += most == is_same(s);
+        }
+        return {{"majority", "the most frequent answer", by_majority / double(asked.size())},
+                {"overlap", text("from the share of common pairs of ", words_ ? "tokens" : "bytes"),
+                 by_overlap / double(asked.size())}};
+    }
+
+  private:
+    struct Pair {
+        std::uint32_t order;
+        std::string first, second;
+        bool operator<(const Pair& other) const { return std::tie(order, first) < std::tie(other.order, other.first); }
+    };
+
+    void add(const fs::path& first, const fs::path& second) {
+        if (!fs::is_regular_file(first) || !fs::is_regular_file(second)) return;
+        const std::string file = first.filename().string();
+        hash_ = hash_of(text(hash_, file, ":", fs::file_size(first), ":", fs::file_size(second)));
+        files += 2;
+        const std::uint32_t order = order_of(file);
+        (holds_out(order) ? held_out_ : train_).push_back({order, first.string(), second.string()});
+    }
+    template <class Use>
+    void for_each_file(Use use) const {
+        for (const std::vector<Pair>* part : {&train_, &held_out_})
+            for (const Pair& pair : *part) use(pair.first), use(pair.second);
+    }
+
+    Sentence sentence_of(const std::string& path) const {
+        return encode_lines(*reader_, {bytes_of(path)}, max_length_ + 2)[0];
+    }
+    Solved read(const std::string& first, const std::string& second, bool same) const {
+        Solved s{{cls_id}, {0}, {answers_.at(same)}};
+        for (const std::string& path : {first, second}) {
+            if (words_) {
+                const Tokens ids = sentence_of(path).ids;
+                s.tokens.insert(s.tokens.end(), ids.begin() + 1, ids.end());
+                continue;
+            }
+            const std::string all = bytes_of(path);
+            for (std::size_t i = 0; i < std::min(all.size(), std::size_t(max_length_)); i++)
+                s.tokens.push_back(first_word + std::uint8_t(all[i]));
+            s.tokens.push_back(sep_id);
+        }
+        if (words_) s.tokens[0] = reader_->vocabulary().cls();
+        return s;
+    }
+
+    bool is_same(const Solved& s) const { return s.answers[0] == answers_[1]; }
+    double overlap(const Solved& s) const {
+        const int sep = words_ ? reader_->vocabulary().sep() : sep_id;
+        const auto middle = std::find(s.tokens.begin(), s.tokens.end(), sep);
+        const auto pairs = [](auto begin, auto end) {
+            std::set<std::uint64_t> all;
+            for (auto i = begin; i != end && i + 1 != end; ++i)
+                all.insert(std::uint64_t(*i) << 32 | std::uint64_t(*(i + 1)));
+            return all;
+        };
+        const auto one = pairs(s.tokens.begin() + 1, middle), two = pairs(middle + 1, s.tokens.end() - 1);
+        double common = 0;
+        for (std::uint64_t each : one) common += double(two.count(each));
+        return common / std::max(1.0, double(one.size() + two.size()) - common);
+    }
+
+    const int max_length_;
+    const std::uint64_t seed_;
+    const bool words_;
+    const WordPiece* const reader_;
+    std::vector<int> answers_;  // ids of "=other" and "=same"; empty if files are read as words and there is no reader
+    std::vector<Pair> train_, held_out_;
+    std::uint64_t hash_ = 0;
+    mutable std::uint64_t contents_ = 0;  // 0: not computed yet
+};
+
 }  // namespace
+
+std::unique_ptr<Examples> open_paired_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader) {
+    return std::make_unique<PairedExamples>(options, seed, options.reads_words() ? reader : nullptr);
+}
 
 std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader) {
     return std::make_unique<FileExamples>(options, seed, options.reads_words() ? reader : nullptr);

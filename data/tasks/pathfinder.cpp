@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Pathfinder with 32 x 32 pixels (Linsley et al. 2018; a task of Long Range Arena). A picture has two long dashed
-// curves, two discs, and short dashed curves as distractors. The discs mark either both ends of one long curve or one
-// end of each long curve; the model must tell which. The tokens are the grey levels of the pixels, row by row.
+// Pathfinder (Linsley et al. 2018), a task of Long Range Arena with 32 x 32 pixels and, under the name Path-X, with
+// 128 x 128. A picture has two long dashed curves, two discs, and short dashed curves as distractors. The discs mark
+// either both ends of one long curve or one end of each long curve; the model must tell which. The tokens are the grey
+// levels of the pixels, row by row.
 #include <algorithm>
 #include <cmath>
 
@@ -10,11 +11,11 @@
 namespace masquerade {
 namespace {
 
-// side: width and height of the picture, in pixels. turns: number of angles at which the next dash of a curve may turn.
-// attempts: largest number of places at which the second long curve is tried; also the largest number of places per
-// distractor, on average over all distractors.
+// side: width and height of the picture, in the unit of all lengths here. TaskOptions::side pixels are drawn for it.
+// turns: number of angles at which the next dash of a curve may turn. attempts: largest number of places at which the
+// second long curve is tried; also the largest number of places per distractor, on average over all distractors.
 constexpr int side = 32, distractors = 5, turns = 12, attempts = 20;
-// Lengths in pixels. length: length of a dash. gap: distance between neighbouring dashes where a curve is straight; the
+// Lengths. length: length of a dash. gap: distance between neighbouring dashes where a curve is straight; the
 // curve turns in the middle of a gap, which makes the distance smaller. apart: smallest distance between two dashes
 // that are not neighbours. border: smallest distance from a dash to the border of the picture. seeds: distance between
 // the starts of the two long curves. disc: radius of a disc.
@@ -111,11 +112,12 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
     const bool joined = random.below(2) == 1;
     const Point discs[] = {all[from].front().tail(), all[joined ? from : 1 - from].back().tip()};
     Solved s{{cls_id}, {0}, {first_word + joined}};  // tokens, rows, answers
-    for (int i = 0; i < side * side; i++) {
-        const int column = i % side, row = i / side;
-        const Point pixel = {column + 0.5, row + 0.5};
-        // Brightness from 0 to 1. A dash is half a pixel thick, and 3/4 as bright as a disc. At an edge, the brightness
-        // falls to 0 over one pixel, so a dash ends 0.25 + 1 pixels from its middle line.
+    const double per_pixel = double(side) / o.side;
+    for (int i = 0; i < o.side * o.side; i++) {
+        const int column = i % o.side, row = i / o.side;
+        const Point pixel = {(column + 0.5) * per_pixel, (row + 0.5) * per_pixel};
+        // Brightness from 0 to 1. A dash is half a unit thick, and 3/4 as bright as a disc. At an edge, the brightness
+        // falls to 0 over one unit, so a dash ends 0.25 + 1 units from its middle line.
         double bright = 0;
         for (const Curve& c : all)
             for (const Dash& d : c)
@@ -131,12 +133,13 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
 // down, from the first of the brightest pixels to the brightest pixel that is farthest away.
 int disc_distance(const Solved& s) {
     const int brightest = *std::max_element(s.tokens.begin(), s.tokens.end());
+    const int pixels = int(s.tokens.size()) - 1, width = int(std::lround(std::sqrt(pixels)));
     int first = -1;
     double far = 0;
-    for (int i = 0; i < side * side; i++) {
+    for (int i = 0; i < pixels; i++) {
         if (s.tokens[i + 1] != brightest) continue;
         if (first < 0) first = i;
-        far = std::max(far, std::hypot(i % side - first % side, i / side - first / side));
+        far = std::max(far, std::hypot(i % width - first % width, i / width - first / width));
     }
     return far;
 }

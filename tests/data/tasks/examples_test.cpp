@@ -223,6 +223,81 @@ TEST_CASE("tasks: pathfinder has two discs, apart or joined equally often, and t
     CHECK(reached(found, "distance") < 65);
 }
 
+TEST_CASE("tasks: a pathfinder picture of more pixels is the same picture") {
+    const auto small = open_examples(task("pathfinder"), 1);
+    TaskOptions o = task("pathfinder");
+    o.side = 96;
+    const auto large = open_examples(o, 1);
+    CHECK(large->longest == 1 + 96 * 96);
+    int same = 0, far = 0;
+    for (std::uint64_t i = 0; i < 40; i++) {
+        const Solved a = small->example(i, false), b = large->example(i, false);
+        REQUIRE(b.tokens.size() == 1 + 96 * 96);
+        // Each pixel of the small picture lies in the middle of nine of the large one.
+        bool equal = true;
+        for (int row = 0; row < 32; row++)
+            for (int column = 0; column < 32; column++)
+                equal &= a.tokens[std::size_t(1 + row * 32 + column)] ==
+                         b.tokens[std::size_t(1 + (3 * row + 1) * 96 + 3 * column + 1)];
+        same += equal && a.answers == b.answers;  // another picture if one of the two is held out
+        far += std::abs(3 * disc_distance(a) - disc_distance(b)) > 9;
+    }
+    CHECK(same > 30);
+    CHECK(far < 10);
+}
+
+TEST_CASE("tasks: of two folders, half of the pairs have the same name; held out by name, cut, and their baselines") {
+    const TemporaryFolder folder;
+    for (const char* side : {"/en", "/xx"}) std::filesystem::create_directory(folder.path + side);
+    for (int i = 0; i < 80; i++) {
+        const std::string word(3, char('a' + i % 26)), other(2, char('a' + i / 26));
+        folder.write(text("en/", i, ".txt"), word + other + std::string(40, 'e'));
+        folder.write(text("xx/", i, ".txt"), other + word + "x");
+    }
+    folder.write("en/alone.txt", "no other");
+    TaskOptions o = task(folder.path);
+    o.paired = true;
+    o.max_length = 6;
+    const auto examples = open_examples(o, 1);
+    CHECK(examples->vocabulary.size() == 5 + 256 + 2);
+    CHECK(examples->vocabulary.back() == "=same");
+    CHECK(examples->longest == 15);
+    CHECK(examples->files == 160);
+    CHECK(examples->cut() == 80);
+    CHECK(examples->held_out() % 2 == 0);
+    CHECK(examples->held_out() >= 8);
+    std::set<std::vector<int>> known;
+    for (const bool held_out : {false, true}) {
+        int same = 0;
+        const std::size_t count = held_out ? std::size_t(examples->held_out()) : 400;
+        for (const Solved& s : some(*examples, count, held_out)) {
+            REQUIRE(s.tokens.size() == 15);
+            CHECK(s.tokens[0] == cls_id);
+            CHECK(s.tokens[7] == sep_id);
+            CHECK(s.tokens[14] == sep_id);
+            // The name is in both texts: three letters, then two; or two, then three.
+            const bool equal = s.tokens[1] == s.tokens[10] && s.tokens[4] == s.tokens[8];
+            CHECK(s.answers[0] == first_word + 256 + equal);
+            same += equal;
+            const std::vector<int> first(s.tokens.begin() + 1, s.tokens.begin() + 6);
+            if (held_out)
+                CHECK(known.count(first) == 0);
+            else
+                known.insert(first);
+        }
+        CHECK(std::abs(2 * same - int(count)) <= (held_out ? 0 : 60));
+    }
+    const std::vector<Baseline> found = examples->baselines(some(*examples, std::size_t(examples->held_out()), true));
+    CHECK(reached(found, "majority") == 50);
+    CHECK(reached(found, "overlap") > 80);
+    const std::uint64_t contents = examples->contents();
+    folder.write("xx/7.txt", "yyyyyy");  // another content with the same number of bytes
+    CHECK(open_examples(o, 1)->hash() == examples->hash());
+    CHECK(open_examples(o, 1)->contents() != contents);
+    std::filesystem::create_directory(folder.file("third"));
+    CHECK_THROWS_WITH_AS(open_examples(o, 1), doctest::Contains("has 3 folders"), BadInput);
+}
+
 TEST_CASE("tasks: files in a folder a class, held out by name, cut, and their naive Bayes") {
     const TemporaryFolder folder;
     for (const char* kind : {"/abab", "/baba"}) std::filesystem::create_directory(folder.path + kind);

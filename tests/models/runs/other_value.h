@@ -21,9 +21,9 @@ inline std::string folder_of_files() {
     static const TemporaryFolder folder;
     for (const std::string label : {"one", "two"}) {
         std::filesystem::create_directories(folder.file(label));
-        for (int i = 0; i < 24; i++)
+        for (int i = 0; i < 80; i++)
             folder.write(text(label, "/", i, ".txt"),
-                         label + (i % 2 ? "" : " A B ") + std::string(std::size_t(8 + i), char('a' + i)));
+                         label + (i % 2 ? "" : " A B ") + std::string(std::size_t(8 + i % 24), char('a' + i % 26)));
     }
     return folder.path;
 }

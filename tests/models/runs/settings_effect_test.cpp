@@ -320,7 +320,7 @@ Values in_context(const Config& keys, const std::string& key, const Choice& choi
     if (!choice.key.empty() && keys.has(choice.key)) all.emplace_back(choice.key, kind);
     for (const auto& given : context_of(key))
         if (keys.has(given.first)) all.push_back(given);
-    if ((key == "max_length" || key == "tokens" || key == "cased") && keys.has("dashes"))
+    if ((key == "max_length" || key == "tokens" || key == "cased" || key == "paired") && keys.has("dashes"))
         all.emplace_back("task", folder_of_files());
     if (key == "cased" && keys.has("tokens")) all.emplace_back("tokens", "words");
     return all;
