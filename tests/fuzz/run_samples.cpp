@@ -64,7 +64,8 @@ std::vector<Sample> all_samples() {
         {{"flow_actnorm", "true"}, {"flow_linear", "lu"}, {"latent", "flow"}},
         {{"flow_actnorm", "false"}, {"points", "rings"}},
         {{"free_length", "true"}},
-        {{"order", "frequency"}}};
+        {{"order", "frequency"}},
+        {{"decoder", "insertion"}, {"latent", "gaussian"}, {"order", "frequency"}}};
     for (const LatentKindRow& row : latent_kinds())
         variants.push_back({{"latent", row.name}, {"codes", "6"}, {"levels", "4"}});
     variants.push_back({{"latent", "vq"}, {"codes", "9"}, {"groups", "4"}});
