@@ -347,7 +347,7 @@ refuses 'insertion: nothing to count' 2 '--count needs a model that samples text
 refuses 'a threshold of nothing' 2 '--threshold applies only to parallel insertion' generate insertion --threshold 0.5
 printf 'a\tthe red box the red box the red box\n' > long.tsv
 refuses 'a long canvas' 1 'is longer than the longest target' generate insertion --canvas < long.tsv
-refuses 'seq2seq does not insert' 2 '--parallel is an option of insertion, but seq2seq is a run of seq2seq' generate seq2seq --parallel
+refuses 'seq2seq does not insert' 2 '--parallel is an option of insertion, and of univae with decoder=insertion, but seq2seq is a run of seq2seq' generate seq2seq --parallel
 refuses 'seq2seq has no rounds' 2 '--end-penalty is an option of insertion' evaluate seq2seq --end-penalty 2
 train insertion $small layers=1 decoder_layers=1 $on_pairs finalization=sequence --steps 2 --out sequence > /dev/null
 refuses 'sequence finalization is serial' 2 'parallel insertion needs finalization=slot' generate sequence --parallel

@@ -107,8 +107,9 @@ Groups declare(Options& app, Writing& w) {
                    "save the vectors of the input lines, or the samples of a flow, for NumPy (.npy), one row for each");
 
     Options insertion = declare_insertion(app, w.search.canvas);
-    insertion.flag("--canvas", w.from_canvas,
-                   "lines are source<TAB>words to start with, in order; _ between two words: insert nothing there");
+    insertion.flag(
+        "--canvas", w.from_canvas,
+        "only of insertion: lines are source<TAB>words to start with, in order; _ between two words: insert nothing there");
     insertion.flag("--show-rounds", w.show_rounds, "write each target as its rounds, with new words in [brackets]");
     return {draws,
             search,

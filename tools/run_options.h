@@ -21,8 +21,7 @@ inline void declare_samples(Options& group, SampleOptions& o) {
     group.number("--refine", o.refine, 0, 1000, "how often each sample is encoded and reconstructed (default: 0)");
 }
 
-// Declares the options for models that insert words into a text. Returns their group, whose title in --help is "of
-// insertion".
+// Declares the options for models that insert words into a text. Returns their group of options.
 inline Options declare_insertion(Options& app, CanvasOptions& o) {
     Options group = app.group("of insertion, and of univae with decoder=insertion");
     group.flag("--parallel", o.parallel, "insert into all open slots each round (default: only the best)");

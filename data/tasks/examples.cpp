@@ -119,6 +119,9 @@ std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_
     if (found && options.reads_words())
         throw BadUsage(text("tokens=words: task ", options.task,
                             " has its own words; only a folder of texts has those ", "of a vocabulary"));
+    if (found && options.paired)
+        throw BadUsage(text("paired=true: task ", options.task,
+                            " makes its own examples; expected task=FOLDER, with two folders of texts"));
     if (!found) found = options.paired ? open_paired_files(options, seed, reader) : open_files(options, seed, reader);
     if (options.reads_words()) return found;
     found->vocabulary.insert(found->vocabulary.begin(), special_tokens, special_tokens + first_word);

@@ -33,7 +33,8 @@ struct TaskOptions {
     bool paired = false;
     // If the task is a folder: `tokens` says how each file is read, and max_length is the largest number of tokens.
     // With "bytes", each byte is a token, and [CLS] is not counted. With "words", a vocabulary cuts the text into
-    // tokens, and [CLS] and [SEP] are counted.
+    // tokens, and [CLS] and [SEP] are counted. If `paired` is true, max_length is the limit of each of the two texts,
+    // and [CLS] and [SEP] are never counted.
     int max_length = 1024;
     std::string tokens = "bytes";
     bool reads_words() const { return tokens == "words"; }
@@ -112,8 +113,9 @@ class Examples {
 std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed,
                                         const WordPiece* reader = nullptr);
 std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader);
-// Opens a folder for TaskOptions::paired. The vocabulary must contain "=other" and "=same" in place of classes. Throws
-// BadInput if there are not two folders, or fewer than two file names that both have, to train on or held out.
+// Opens a folder for TaskOptions::paired. If files are read as words, the vocabulary of the reader must contain the
+// answers "=other" and "=same". Throws BadInput if there are not exactly two folders, or if fewer than two of the file
+// names that exist in both folders are for training, or fewer than two are held out.
 std::unique_ptr<Examples> open_paired_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader);
 
 // Returns the share of the answers of `asked` that a baseline gives correctly. The baseline answers each example with

@@ -38,13 +38,14 @@ WordList byte_words() {
     return words;
 }
 
-// Returns the ids of the classes in the reader's vocabulary. Throws BadInput if it lacks one.
-std::vector<int> ids_of(const WordList& classes, const WordPiece& reader, const std::string& task) {
+// Returns the ids of the answers in the reader's vocabulary. Throws BadInput if it lacks one.
+std::vector<int> ids_of(const WordList& answers, const WordPiece& reader, const std::string& task) {
     std::vector<int> ids;
-    for (const std::string& name : classes) {
+    for (const std::string& name : answers) {
         ids.push_back(reader.vocabulary().id(name));
         if (ids.back() < 0)
-            throw BadInput(text("the vocabulary has no ", name, ", a class of ", task, "; have its folders changed?"));
+            throw BadInput(text("the vocabulary has no ", name, ", an answer of task ", task,
+                                "; have its folders or the setting paired changed?"));
     }
     return ids;
 }
@@ -248,7 +249,7 @@ class PairedExamples : public Examples {
     }
 
     // The baseline "overlap" answers "=same" if the share of common pairs of neighbouring tokens, among those of either
-    // text, is above the threshold that is best on up to 2,000 training examples.
+    // text, is above the threshold that is best on 2,000 training examples.
     std::vector<Baseline> baselines(const std::vector<Solved>& asked) const override {
         std::vector<std::pair<double, bool>> known;
         for (std::uint64_t i = 0; i < 2000; i++) {

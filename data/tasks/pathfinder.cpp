@@ -11,7 +11,8 @@
 namespace masquerade {
 namespace {
 
-// side: width and height of the picture, in the unit of all lengths here. TaskOptions::side pixels are drawn for it.
+// side: width and height of the picture, in the unit of all lengths here. The picture is drawn with TaskOptions::side
+// pixels along each side, so a pixel is side / TaskOptions::side units wide.
 // turns: number of angles at which the next dash of a curve may turn. attempts: largest number of places at which the
 // second long curve is tried; also the largest number of places per distractor, on average over all distractors.
 constexpr int side = 32, distractors = 5, turns = 12, attempts = 20;
@@ -129,8 +130,8 @@ Solved pathfinder(const TaskOptions& o, Sequence& random) {
     return s;
 }
 
-// A clue for a baseline: an estimate of the distance between the discs. The estimate is the distance in pixels, rounded
-// down, from the first of the brightest pixels to the brightest pixel that is farthest away.
+// A clue for a baseline: an estimate of the distance between the discs. The estimate is the distance, in the unit of
+// `side`, rounded down, from the first of the brightest pixels to the brightest pixel that is farthest away.
 int disc_distance(const Solved& s) {
     const int brightest = *std::max_element(s.tokens.begin(), s.tokens.end());
     const int pixels = int(s.tokens.size()) - 1, width = int(std::lround(std::sqrt(pixels)));
@@ -141,7 +142,7 @@ int disc_distance(const Solved& s) {
         if (first < 0) first = i;
         far = std::max(far, std::hypot(i % width - first % width, i / width - first / width));
     }
-    return far;
+    return int(far * side / width);
 }
 
 }  // namespace masquerade

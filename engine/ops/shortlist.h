@@ -14,9 +14,9 @@ inline std::int64_t logit_parts(std::int64_t V) { return (V + logits_a_part - 1)
 // exactly.
 inline void check_shortlist(const View& x, const View& best, const View& parts) {
     const std::int64_t V = x.columns(), W = best.columns();
-    if (W < 1 || W > V || V > 1 << 24)
+    if (W < 1 || W > V || V > 1 << 24 || W * logit_parts(V) > 1 << 30)
         throw Error("shortlist: ", W, " best of ", V, " logits of ", x.path, ", expected from 1 to all of at most ",
-                    1 << 24);
+                    1 << 24, ", and at most ", 1 << 30, " in the ", logit_parts(V), " parts together");
     if (parts.columns() != logit_parts(V))
         throw Error("shortlist: ", seen("parts", parts), ", expected ", logit_parts(V), " columns for the ", V,
                     " logits of ", x.path);

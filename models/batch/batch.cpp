@@ -55,9 +55,10 @@ void pad(Batch& b, int to) {
     }
     const int inert = all_labelled ? b.rows.count() - real : missing;
     for (int row = b.rows.count() - inert; row < b.rows.count(); row++) b.labels.push(row, 0, 0);
-    if (Choices& c = b.labels.choices; c.size() > 0) {  // padding targets have weight 0 and belong to the last label
+    // Padding targets have weight 0 and belong to the last label. There is at least one target.
+    if (Choices& c = b.labels.choices; c.begin.size() > 1) {
         c.begin.resize(b.labels.size() + 1, c.size());
-        while (c.size() % to) c.push(0, 0);
+        while (c.size() == 0 || c.size() % to) c.push(0, 0);
         c.begin.back() = c.size();
     }
     if (!b.rank.empty()) b.rank.resize(b.rows.count(), -1);

@@ -71,7 +71,7 @@ void ClassifySettings::declare(Config& c) {
     c.add("vocabulary", &task.vocabulary,
           "recall, copy, induction: number of different words; in recall half of them are keys", 2, 65536);
     c.add("dashes", &task.dashes, "pathfinder: dashes of a curve; 6, 9 and 14 are easy, medium and hard", 1, 14);
-    c.add("side", &task.side, "pathfinder: pixels of a side of the picture; 128 as in Path-X", 8, 256);
+    c.add("side", &task.side, "pathfinder: width and height of the picture, in pixels; 128 as in Path-X", 16, 256);
     c.add("levels", &task.levels, "pathfinder: levels of grey", 4, 256);
     c.add("paired", &task.paired, "files: in two folders; whether two texts, one from each, have the same file name");
     c.add("max_length", &task.max_length, "files: bytes or tokens that are read of each file; the rest is cut", 1,

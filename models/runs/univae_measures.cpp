@@ -189,11 +189,12 @@ void measure_targets(const UniVaeRun& run, UniVaeDecoder& decoder, const std::ve
 // some layers are replaced by the latents of the next sentence, B. The content of a sentence consists of its tokens
 // that are not frequent; its form is the rest, with placeholders (content_overlap and form_overlap in metrics.h).
 void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder,
-                   const Sentences& sentences, std::uint64_t seed, std::vector<Measure>& rows) {
+                   const Sentences& sentences, std::uint64_t seed, const SearchOptions& search,
+                   std::vector<Measure>& rows) {
     if (train.empty()) throw BadInput("--swap needs the training text, to count which words are frequent");
     if (sentences.size() < 2) throw BadInput("--swap needs two sentences, found one");
     constexpr int frequent = 120;
-    const Swaps all = swap_latents(run.model, decoder, sentences, most_frequent(train, frequent), seed);
+    const Swaps all = swap_latents(run.model, decoder, sentences, most_frequent(train, frequent), seed, search);
     const auto add = [&](const std::string& key, const Interval& x, const std::string& meaning) {
         rows.push_back({key, 100 * x.mean, "%", meaning, {}, {100 * x.low, 100 * x.high}});
     };
@@ -231,6 +232,7 @@ std::vector<bool> measure_whole(const UniVaeRun& run, const Strings& sources, co
 
 Measures UniVaeRun::measures(const Measuring& how) {
     expect_to_insert(how.search.canvas);
+    if (model.insertion) canvas_options(how.search, special().finalization, model.options.max_length - 2);
     // Chooses the prior from which the latents of samples are drawn.
     choose_prior(how.sampling.prior, how.sampling.latent_temperature);
     if (model.options.latent_layers == 0 && (how.swap || how.sampling.refine > 0))
@@ -320,7 +322,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     }
     if (latent && how.swap)
         measure_swaps(this->sentences(reference_lines(data.train, data.train_targets)), *this, decoder, all, how.seed,
-                      rows);
+                      how.search, rows);
     if (!data.train.empty())
         measure_samples(data, sampled_lines(*this, decoder, how, sentences, how.seed), tokenizer,
                         judged ? &*judged : nullptr, how.seed, rows);

@@ -144,7 +144,6 @@ std::vector<const char*> UniVaeSettings::reading() const {
             "latent_kinds",
             "source_prior",
             "decoder",
-            "order",
             "content_location",
             "contextual_bias",
             "mixture",
@@ -173,7 +172,8 @@ std::string UniVaeRun::fit_prior(const TrainingText& t) {
 std::string UniVaeRun::description() const {
     return text(model.options.backbone.layers, " layers, ", settings.latent_at.empty() ? "the upper " : "",
                 model.options.latent_layers, settings.latent_at.empty() ? "" : " of them (" + settings.latent_at + ")",
-                " with a latent of ", settings.latent_sizes, " numbers, width ", model.options.backbone.width);
+                " with a latent of ", settings.latent_sizes, " numbers, width ", model.options.backbone.width,
+                model.insertion ? ", inserts words, order " + settings.slots.order : "");
 }
 
 std::string UniVaeRun::writing_command(const std::string& folder) const {

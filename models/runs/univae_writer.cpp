@@ -88,17 +88,20 @@ class FromLatents {
                                 "be sampled, with --count"));
         run.expect_to_insert(a.search.canvas, a.show_rounds);
         if (a.from_canvas)
-            throw BadUsage(text("--canvas needs a run of insertion; ", a.run, " inserts into empty canvases"));
+            throw BadUsage(text("--canvas needs a run of the family insertion; ", a.run, " is a run of univae, which ",
+                                run.model.insertion ? "starts from empty canvases" : "generates from left to right"));
         if (a.codes || a.from_codes) expect_codes();
         if (conditional_) expect_sources();
         if (!a.from_vectors.empty()) open_vectors();
         if (a.show_rounds && a.sampling.refine > 0)
             throw BadUsage("--refine writes every text several times, --show-rounds shows one: leave out one of them");
+        if (a.show_rounds && a.scores) throw BadUsage("--show-rounds shows no scores: leave out --scores");
         options_ = a.options_for(run, language_model);
         // A language model has no latents that make samples differ, so its tokens are sampled by default. If
         // --temperature is given, it decides; if --beam is above 1, tokens are not sampled.
         if (language_model && !a.temperature && options_.beams == 1) options_.samples = std::max(1, options_.samples);
         if (!a.has_maximum) options_.maximum = longest;
+        if (run.model.insertion) decoder_.insert({}, options_);  // checks the options now, before lines are read
         const bool draws = (!a.rewrites() && a.from_vectors.empty()) || !a.resample.empty();
         if (!draws && (!a.sampling.prior.empty() || a.sampling.latent_temperature))
             throw BadUsage(

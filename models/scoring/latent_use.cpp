@@ -94,7 +94,7 @@ LatentUse latent_use(const UniVae& model, const Sentences& sentences, std::uint6
 }
 
 Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences& sentences,
-                   const FrequentTokens& frequent, std::uint64_t seed) {
+                   const FrequentTokens& frequent, std::uint64_t seed, const SearchOptions& search) {
     const int K = model.options.latent_layers;
     const std::size_t n = sentences.size();
     const std::vector<DecodeRequest> plain = reconstructions(model, sentences);
@@ -102,7 +102,7 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences&
         std::vector<DecodeRequest> requests = plain;
         for (std::size_t i = 0; i < n; i++)
             model.space.replace(requests[i].latent, plain[(i + 1) % n].latent, from, to);
-        return decoder.write(requests, {}, seed);
+        return decoder.write(requests, search, seed);
     };
     // Returns the mean, over all i, of the overlap of some[i] with own[i + further], and the confidence interval of
     // this mean. own[i] is the text decoded from the latents of sentence i. some[i] is own[i], or the text decoded

@@ -30,7 +30,8 @@ struct Swaps {
     std::vector<Swap> layers;  // each layer alone; if there are more than two layers, also the lower and the upper half
     Interval content, form;    // baseline: the overlaps of the texts decoded for a sentence A and for the next one, B
 };
+// `search` says how texts are decoded.
 Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences& sentences,
-                   const FrequentTokens& frequent, std::uint64_t seed);
+                   const FrequentTokens& frequent, std::uint64_t seed, const SearchOptions& search = {});
 
 }  // namespace masquerade

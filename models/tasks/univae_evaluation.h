@@ -3,8 +3,8 @@
 // predicts: the tokens of the sentence (in a pair, of its target) and [SEP].
 //
 // If the model inserts words, the reconstruction loss of a sentence is estimated: it is the number of its target tokens
-// times the mean loss of an insertion into one random canvas. The estimate is exact in expectation if words are
-// inserted from left to right.
+// times the mean loss of an insertion into one random canvas. If words are inserted from left to right, the
+// expectation of the estimate is -log of the probability of this one order of insertion.
 #pragma once
 #include "models/tasks/univae_objective.h"
 

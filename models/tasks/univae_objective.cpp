@@ -46,8 +46,10 @@ Example condition_and_target(const Sentence& s, std::uint32_t, const ObjectiveOp
     return e;
 }
 
-// Returns the rows of both halves if the decoder half inserts words into the canvas `words`.
-Example canvas_halves(const Sentence& s, const Tokens& words, bool conditional, ObjectiveOptions o) {
+// Returns the rows of both halves if the decoder half inserts words into the canvas `words`. `insertions` is
+// Example::insertions.
+Example canvas_halves(const Sentence& s, const Tokens& words, int insertions, bool conditional,
+                      const ObjectiveOptions& o) {
     const int n = s.ids.size();
     Example e;
     for (int i = 0; i < n; i++) e.source.push(s.ids[i], o.source_type, i, s.name);
@@ -55,23 +57,27 @@ Example canvas_halves(const Sentence& s, const Tokens& words, bool conditional, 
         for (std::size_t t = 0; t < s.target.size(); t++) e.source.push(s.target[t], o.target_type, n + int(t), s.name);
         for (int i = 0; i < n; i++) e.rows.push(s.ids[i], o.source_type, i, s.name);
     }
-    o.insertion.begin = s.ids.front(), o.insertion.end = s.ids.back();
     push_canvas(e, InsertionForm::one_stack, words, o.target_position(n), s.name, o);
     if (conditional) e.document = {n, e.rows.count() - n};
-    e.insertions = int(words.size()) + 1;
+    e.insertions = insertions;
     return e;
+}
+
+// Returns the options with the ids of [CLS] and [SEP], between which the sentence stands.
+ObjectiveOptions with_ends_of(const Sentence& s, ObjectiveOptions o) {
+    o.insertion.begin = s.ids.front();
+    o.insertion.end = s.ids.back();
+    return o;
 }
 
 template <bool conditional>
 Example insertion_halves(const Sentence& s, std::uint32_t step, const ObjectiveOptions& options) {
     Tokens words = wanted_of(s, options);
     words.pop_back();
-    ObjectiveOptions o = options;
-    o.insertion.end = s.ids.back();
+    const ObjectiveOptions o = with_ends_of(s, options);
     DrawnCanvas drawn = draw_canvas(words, s, step, o);
-    Example e = canvas_halves(s, drawn.words, conditional, o);
+    Example e = canvas_halves(s, drawn.words, int(words.size()) + 1, conditional, o);
     e.labels.choices = std::move(drawn.missing);
-    e.insertions = int(words.size()) + 1;
     return e;
 }
 
@@ -205,7 +211,9 @@ Batch canvas_batch(const UniVae& model, const std::vector<CanvasHalf>& canvases)
     ObjectiveOptions o = halves_options(model);
     for (const CanvasHalf& c : canvases) {
         if (!model.options.conditional) o.target_start = c.start;
-        examples.push_back(canvas_halves(*c.sentence, *c.words, model.options.conditional, o));
+        // There is no target; the number of insertions only says that the model inserts words.
+        examples.push_back(
+            canvas_halves(*c.sentence, *c.words, 1, model.options.conditional, with_ends_of(*c.sentence, o)));
     }
     Batch b = pack(examples, 1);
     objective_of(model).give_masks(b, o);

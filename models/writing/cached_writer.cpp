@@ -97,7 +97,7 @@ Tokens ids_of(const std::vector<NextToken::Row>& rows) {
 // later step may also copy states.
 void CachedWriter::pass(const char* name, const std::vector<Row>& rows, const Tokens& ids, bool predicts) {
     const char* kind = slots_.written() == 0 ? ", first" : slots_.copies() ? ", copying" : "";
-    run_pass(tape_, text(name, kind, shortlists_.width() > 0 ? ", listing" : ""), graph, [&] {
+    run_pass(tape_, text(name, kind, predicts && shortlists_.width() > 0 ? ", listing" : ""), graph, [&] {
         slots_.copy(tape_, memory_.layers);
         Tensor* const x = run(rows, ids);
         if (predicts) predict(stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view());
@@ -109,10 +109,16 @@ void CachedWriter::predict(const View& logits) {
     if (shortlists_.width() > 0) shortlists_.compute(logits);
 }
 
-View CachedWriter::feed(const std::vector<Row>& rows) {
+void CachedWriter::feed_tokens(const std::vector<Row>& rows) {
     slots_.follow(rows);
     pass("step", rows, ids_of(rows), true);
     slots_.advance();
+}
+
+View CachedWriter::feed(const std::vector<Row>& rows) {
+    close();
+    shortlists_.prepare(0, 0, vocabulary(), stack_.device());
+    feed_tokens(rows);
     return logits_;
 }
 
@@ -150,7 +156,7 @@ void CachedWriter::run_step(const std::vector<Row>& rows, int width) {
         return;
     }
     if (memory_.mask < 0)
-        feed(rows);
+        feed_tokens(rows);
     else
         feed_masks(rows);
     asked_ = open_ = true;

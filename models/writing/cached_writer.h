@@ -69,6 +69,7 @@ class CachedWriter : public NextToken {
     const Backbone& stack_;
 
   private:
+    void feed_tokens(const std::vector<Row>& rows);
     // Runs the stack for one more row of every prefix, with the tokens `ids`. Returns the output of the stack, one
     // hidden state per row.
     Tensor* run(const std::vector<Row>& rows, const Tokens& ids);

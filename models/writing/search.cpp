@@ -36,7 +36,7 @@ int shortlist_width(const std::vector<std::unique_ptr<Searched>>& searched, cons
     int needed = options.samples > 0 ? options.top_k : 0;
     for (const auto& s : searched) needed = std::max(needed, s->beams.candidates());
     const std::int64_t width = std::int64_t(needed) + spare_tokens;
-    return width < V && width <= most_listed ? int(width) : 0;
+    return width < V && width <= most_listed && V <= 1 << 24 ? int(width) : 0;  // ids are floats
 }
 
 // A beam for which look() must find candidates, the tokens that can continue it.
@@ -103,7 +103,8 @@ std::vector<Hypotheses> search(NextToken& model, const std::vector<SearchSource>
         check(sources[i], options, V);
         searched.push_back(std::make_unique<Searched>(i, sources[i], options));
     }
-    const int width = shortlist_width(searched, options, V);
+    int width = shortlist_width(searched, options, V);
+    int short_steps = 0;  // how many of the last steps in a row had a shortlist that was too short
     std::vector<Hypotheses> found(sources.size());
     std::vector<NextToken::Row> rows;
     std::vector<Work> work;
@@ -121,6 +122,7 @@ std::vector<Hypotheses> search(NextToken& model, const std::vector<SearchSource>
                 work.push_back({s.get(), b});
             }
         }
+        bool too_short = false;
         Logits logits{width > 0 ? model.shortlists(rows, width) : nullptr, nullptr, V};
         if (!logits.lists) logits.all = model.step(rows);
         while (!work.empty()) {
@@ -129,8 +131,12 @@ std::vector<Hypotheses> search(NextToken& model, const std::vector<SearchSource>
                 for (std::int64_t i = begin; i < end; i++) look(work[i], logits, options, seed, step, scores);
             });
             work.erase(std::remove_if(work.begin(), work.end(), [](const Work& w) { return w.done; }), work.end());
-            if (!work.empty()) logits = {nullptr, model.logits(), V};  // some shortlists are too short
+            if (work.empty()) break;
+            too_short = true;
+            logits = {nullptr, model.logits(), V};
         }
+        short_steps = too_short ? short_steps + 1 : 0;
+        if (short_steps == 2) width = 0;  // shortlists would cost more than they save
         for (auto& s : searched) {
             s->beams.advance();
             if (s->beams.done()) found[s->index] = s->beams.results();

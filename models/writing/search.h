@@ -27,15 +27,17 @@ class NextToken {
     virtual ~NextToken() = default;
     virtual int vocabulary() const = 0;  // V, the number of tokens of the vocabulary
     // Returns the logits of the next token of every row, (rows.size(), V), as f32 on the host. They are valid until the
-    // next call. The rows are sorted by source. Several rows may continue one row of the previous step. A row that the
-    // next step does not continue is never continued later, so the model may forget it.
+    // next call. The rows are sorted by source; in the first step, every source has one row. Several rows may continue
+    // one row of the previous step. A row that the next step does not continue is never continued later, so the model
+    // may forget it.
     virtual const float* step(const std::vector<Row>& rows) = 0;
 
     // For models whose logits are on a device. Does what step() does, but returns only the `width` best tokens of every
     // row, and what the log-sum-exp of the row needs. They are valid until the next call. A model whose logits are on
     // the host does nothing and returns null; the search then calls step().
     virtual const Shortlists* shortlists(const std::vector<Row>& /*rows*/, int /*width*/) { return nullptr; }
-    // Returns all logits of the step for which shortlists() was called, as step() does.
+    // Returns all logits of the step for which shortlists() was called, as step() does. A model that overrides
+    // shortlists() must override this, too.
     virtual const float* logits() { return nullptr; }
 };
 

@@ -71,7 +71,7 @@ void TokenScores::read(const Shortlists& lists, int row, int V) {
     }
     listed_.clear();
     best_.clear();
-    wanted_ = 1;
+    wanted_ = 1;  // so that certain() is false if draw() finds no allowed token before it calls best()
     const float *ids = lists.ids(row), *logits = lists.best(row), *sums = lists.sums(row);
     for (int i = 0; i < lists.width(); i++) {
         listed_.push_back({int(ids[i]), logits[i]});
@@ -87,9 +87,11 @@ float TokenScores::logit(int token) const {
     return std::find_if(listed_.begin(), listed_.end(), [&](const Token& t) { return t.id == token; })->score;
 }
 
-// The tokens that are not listed are worse than the last listed token, and the rules have made none of them better.
+// The tokens that are not listed are worse than the last listed token, and the rules have made none of them better. If
+// the last listed logit is minus infinity, no other token is allowed.
 bool TokenScores::certain() const {
-    return listed_.empty() || (int(best_.size()) == wanted_ && !better(listed_.back(), best_.back()));
+    return listed_.empty() || listed_.back().score == -INFINITY ||
+           (int(best_.size()) == wanted_ && !better(listed_.back(), best_.back()));
 }
 
 void TokenScores::set(int token, float score) {

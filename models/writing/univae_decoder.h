@@ -49,8 +49,8 @@ class UniVaeDecoder {
                               int refinements = 0);
 
     // Only for models that insert words: returns the text of each request, and the round in which each token was
-    // inserted. Uses SearchOptions::canvas, `maximum` and `forbidden`. Throws BadUsage if the options ask for beams or
-    // samples.
+    // inserted. Uses SearchOptions::canvas, `maximum` and `forbidden`. A text has at most options.maximum - 1
+    // tokens, because the maximum includes [SEP]. Throws BadUsage if the options ask for beams or samples.
     std::vector<Written> insert(const std::vector<DecodeRequest>& requests, const SearchOptions& options);
 
     // Feeds `ids` one by one, whatever the model predicts (teacher forcing). Returns, after every token except the last

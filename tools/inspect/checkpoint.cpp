@@ -253,8 +253,8 @@ void list_checkpoint(const std::string& path) {
         if (fs::exists(folder + "/" + name)) list_tensors(folder + "/" + name);
 }
 
-// Saves the model of a unilm or univae run, which is a single stack of layers, as a Hugging Face BERT, RoFormer or
-// NomicBERT.
+// Saves the model of a run of unilm, or of univae with decoder=causal, which is a single stack of layers, as a Hugging
+// Face BERT, RoFormer or NomicBERT.
 void save_run(const Run& run, const std::string& folder) {
     if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
     save_whole(folder, *run.bert(), run.parameters, run.tokenizer);
@@ -274,7 +274,7 @@ void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
             throw BadUsage(
                 text(option,
                      " needs the folder of a Hugging Face BERT, RoFormer or NomicBERT (--save without --tokens and "
-                     "--logits also takes a run of unilm or univae), which ",
+                     "--logits also takes a run of unilm, or of univae with decoder=causal), which ",
                      s.path, " is not; leave it out to list the tensors"));
     list_checkpoint(s.path);
 }

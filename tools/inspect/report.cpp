@@ -113,7 +113,8 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
     for (std::size_t i = 0; i < n; i++) starts.push_back(start(i));
     const Vectors first(means.begin(), means.begin() + n);
     std::string out = section("Masks", "The halves of a sentence in layers without a latent, and with one.",
-                              mask_svg("independent", 5, 4) + mask_svg("uniae", 5, 4));
+                              mask_svg(model.insertion ? "A full; B full" : "independent", 5, 4) +
+                                  mask_svg(model.insertion ? "A full; B full sees A[0]" : "uniae", 5, 4));
     if (space.has_density()) {
         const LatentUse use = latent_use(model, all, seed);
         std::vector<std::pair<std::string, double>> kl;

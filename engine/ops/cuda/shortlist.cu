@@ -20,7 +20,7 @@ HD int column_of(Key key) { return int(~std::uint32_t(key)); }
 
 // Calls put(i, key) in one lane for the `count` largest keys of a warp, largest first. best_below(bound) must return
 // the largest key below `bound` among the keys of the lane, or 0 if there is none. Only the lane whose key was taken
-// calls it again.
+// calls it again; if no lane has a key left, all of them do.
 template <class BestBelow, class Put>
 HD void each_largest(WarpLanes lanes, int count, BestBelow best_below, Put put) {
     Key mine = best_below(~Key(0));

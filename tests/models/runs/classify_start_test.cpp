@@ -147,5 +147,5 @@ TEST_CASE("classify start: a task with its own words takes a stack of another, a
     ClassifySettings s;
     s.task.task = texts.path, s.task.tokens = "words";
     CHECK_SAYS(message_of<BadInput>([&] { ClassifyRun(s, train_vocabulary(grammar_questions(3, 50), 100)); }),
-               "the vocabulary has no =a, a class of");
+               "the vocabulary has no =a, an answer of task");
 }

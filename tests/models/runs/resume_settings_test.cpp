@@ -73,7 +73,7 @@ TEST_CASE("resume: every setting of every family, with another value than its de
             // The baselines of task copy are faster than those of the default task, but only the default task has masks
             // that every kind of attention honours.
             if (std::string(kind.name) == "classify" && key != "attention") keys.set("task", "copy");
-            if (key == "tokens") keys.set("task", folder_of_files());
+            if (key == "tokens" || key == "paired") keys.set("task", folder_of_files());
             if (key == "latent_projection") keys.set("latent_size", "16");
             if (key == "conditional" || key == "source_prior") keys.set("pairs", "true");
             if (key == "source_prior") keys.set("conditional", "true"), keys.set("latent", "gaussian");

@@ -165,13 +165,28 @@ TEST_CASE("search: a shortlist that is too short is replaced by all logits") {
         SearchOptions options;
         kind.change(options, from);
         options.maximum = 9;
-        CHECK((check_same(from, options, few).too_short > 0) == (options.top_k == 40));
+        CHECK(check_same(from, options, few).too_short == 0);  // a list with minus infinity has all that are possible
         for (int token = 0; token < 30; token++) options.forbidden.push_back(token);
         CHECK(check_same(from, options, high).too_short > 0);
         for (int token = 30; token < V; token++) options.forbidden.push_back(token);
         for (const Hypotheses& list : check_same(from, options, same).hypotheses)
             for (const Hypothesis& h : list) CHECK((h.tokens.empty() && !h.ended));
     }
+}
+
+// Token 900 has the logit 2, all others have 1. The first list holds token 900 and the tokens 0 to 15, which are
+// forbidden. After the first step, the penalty lowers token 900 to 1, as good as the last listed token, but token 16
+// comes first.
+TEST_CASE("search: a listed token that is only as good as the last listed one is not taken for certain") {
+    SearchOptions options;
+    options.maximum = 3;
+    options.repetition_penalty = 2;
+    std::vector<SearchSource> from = toy::sources(2);
+    for (SearchSource& s : from) s.ends = {1099};
+    for (int token = 0; token < 16; token++) options.forbidden.push_back(token);
+    const Found found = check_same(from, options, [](float, int token) { return token == 900 ? 2.0f : 1.0f; });
+    for (const Hypotheses& list : found.hypotheses) CHECK(list.at(0).tokens == Tokens{900, 16, 17});
+    CHECK(found.too_short > 0);
 }
 
 // After 17 steps, all listed tokens are penalised. Other tokens are then better, and only all logits show them.
