@@ -32,59 +32,116 @@ std::set<fs::path> sorted(const fs::path& folder) {
 
 std::string bytes_of(const std::string& path) { return read_input<BadInput>(path, SIZE_MAX - 1); }
 
-WordList byte_words() {
-    WordList words;
-    for (int i = 0; i < bytes; i++) words.push_back("byte" + std::to_string(i));
-    return words;
-}
-
-// Returns the ids of the answers in the reader's vocabulary. Throws BadInput if it lacks one.
-std::vector<int> ids_of(const WordList& answers, const WordPiece& reader, const std::string& task) {
-    std::vector<int> ids;
-    for (const std::string& name : answers) {
-        ids.push_back(reader.vocabulary().id(name));
-        if (ids.back() < 0)
-            throw BadInput(text("the vocabulary has no ", name, ", an answer of task ", task,
-                                "; have its folders or the setting paired changed?"));
-    }
-    return ids;
-}
-
-WordList all_words(const WordPiece& reader) {
-    WordList words;
-    for (int id = 0; id < reader.vocabulary().size(); id++) words.emplace_back(reader.vocabulary().token(id));
-    return words;
-}
-
-// Chooses one name in ten, by its hash. A file with such a name is held out.
-std::uint32_t order_of(const std::string& name) { return make_stream(0, name, 0).key0; }
-bool holds_out(std::uint32_t order) { return order % 10 == 0; }
-
-struct File {
-    std::uint32_t order;
-    std::string path;
-    int kind;
-    bool operator<(const File& other) const { return std::tie(order, path) < std::tie(other.order, other.path); }
-};
-
-class FileExamples : public Examples {
+// The base class of both tasks. An Item, from which an example is made, is a File or a Pair. It has a member `order` and
+// a function each(use), which calls use(path) for the path of each of its files.
+template <class Item>
+class FileTask : public Examples {
   public:
-    FileExamples(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader)
-        : max_length_(options.max_length), seed_(seed), words_(options.reads_words()), reader_(reader) {
+    std::uint64_t cut() const override {
+        if (!words_) return cut_;
+        std::uint64_t count = 0;
+        for_each_path([&](const std::string& path) { count += sentence_of(path).cut; });
+        return count;
+    }
+    std::uint64_t hash() const override { return hash_ >> 2; }  // a checkpoint stores only numbers below 2^62
+    std::uint64_t contents() const override {
+        if (contents_ != 0) return contents_;
+        contents_ = hash_;
+        for_each_path(
+            [&](const std::string& path) { contents_ = hash_of(text(contents_, ":", hash_of(bytes_of(path)))); });
+        return contents_;
+    }
+
+  protected:
+    // `tokens` is the maximum number of tokens of a text that is read as words, with [CLS] and [SEP].
+    FileTask(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader, int tokens)
+        : max_length_(options.max_length),
+          tokens_(tokens),
+          seed_(seed),
+          words_(options.reads_words()),
+          reader_(words_ ? reader : nullptr) {
         name = options.task;
         mask = "A full";
-        longest = words_ ? std::max(max_length_, 3) : 1 + max_length_;
-        if (!words_) vocabulary = byte_words();
+    }
+    // Adds an item. `named` is the name by which it is held out, or not.
+    void add(const std::string& named, Item item) {
+        item.order = make_stream(0, named, 0).key0;
+        item.each([&](const std::string& path) { files++, cut_ += fs::file_size(path) > std::uintmax_t(max_length_); });
+        (item.order % 10 == 0 ? held_out_ : train_).push_back(std::move(item));
+    }
+    // Sorts the items, and sets the vocabulary and the ids of the answers. Throws BadInput if the vocabulary of the
+    // reader lacks an answer.
+    void complete(const WordList& answers) {
+        for (std::vector<Item>* part : {&train_, &held_out_}) std::sort(part->begin(), part->end());
+        if (reader_) {
+            for (const std::string& answer : answers) {
+                answers_.push_back(reader_->vocabulary().id(answer));
+                if (answers_.back() < 0)
+                    throw BadInput(text("the vocabulary has no ", answer, ", an answer of task ", name,
+                                        "; have its folders or the setting paired changed?"));
+            }
+            for (int id = 0; id < reader_->vocabulary().size(); id++)
+                vocabulary.emplace_back(reader_->vocabulary().token(id));
+            return;
+        }
+        for (int i = 0; i < bytes && !words_; i++) vocabulary.push_back("byte" + std::to_string(i));
+        for (const std::string& answer : answers) {
+            answers_.push_back(first_word + int(vocabulary.size()));
+            vocabulary.push_back(answer);
+        }
+    }
+    Sentence sentence_of(const std::string& path) const { return encode_lines(*reader_, {bytes_of(path)}, tokens_)[0]; }
+    // Appends the first max_length_ bytes of a file to an example.
+    void append_bytes(const std::string& path, Solved& s) const {
+        const std::string all = bytes_of(path);
+        for (std::size_t i = 0; i < std::min(all.size(), std::size_t(max_length_)); i++)
+            s.tokens.push_back(first_word + std::uint8_t(all[i]));
+    }
+
+    const int max_length_, tokens_;
+    const std::uint64_t seed_;
+    const bool words_;
+    const WordPiece* const reader_;
+    std::vector<int> answers_;  // ids of the answers; without meaning if files are read as words and there is no reader
+    std::vector<Item> train_, held_out_;
+    std::uint64_t hash_ = 0;  // of the names and sizes of all files
+
+  private:
+    template <class Use>
+    void for_each_path(Use use) const {
+        for (const std::vector<Item>* part : {&train_, &held_out_})
+            for (const Item& item : *part) item.each(use);
+    }
+
+    std::uint64_t cut_ = 0;               // number of files with more than max_length_ bytes
+    mutable std::uint64_t contents_ = 0;  // 0: not computed yet
+};
+
+struct File {
+    std::string path;
+    int kind;
+    std::uint32_t order = 0;
+    bool operator<(const File& other) const { return std::tie(order, path) < std::tie(other.order, other.path); }
+    template <class Use>
+    void each(Use use) const {
+        use(path);
+    }
+};
+
+class FileExamples : public FileTask<File> {
+  public:
+    FileExamples(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader)
+        : FileTask(options, seed, reader, std::max(options.max_length, 3)) {
+        longest = words_ ? tokens_ : 1 + max_length_;
+        WordList classes;
         for (const fs::path& folder : sorted(name))
-            if (fs::is_directory(folder)) add(folder, classes_++);
+            if (fs::is_directory(folder)) add_class(folder, classes);
+        classes_ = int(classes.size());
         if (classes_ < 2 || train_.empty() || held_out_.empty())
             throw BadInput(text(name, " has ", classes_, " classes, ", train_.size(), " files to train on and ",
                                 held_out_.size(),
                                 " held out; expected a folder of text files for each of two classes or more"));
-        for (std::vector<File>* part : {&train_, &held_out_}) std::sort(part->begin(), part->end());
-        if (!reader_) return;
-        answers_ = ids_of(vocabulary, *reader_, name);
-        vocabulary = all_words(*reader_);
+        complete(classes);
     }
 
     Solved example(std::uint64_t number, bool held_out) const override {
@@ -93,21 +150,6 @@ class FileExamples : public Examples {
         return read(train_[random.below(train_.size())]);
     }
     std::uint64_t held_out() const override { return held_out_.size(); }
-    std::uint64_t cut() const override {
-        if (!words_) return cut_;
-        std::uint64_t count = 0;
-        for (const std::vector<File>* part : {&train_, &held_out_})
-            for (const File& file : *part) count += sentence_of(file).cut;
-        return count;
-    }
-    std::uint64_t hash() const override { return hash_ >> 2; }  // a checkpoint stores only numbers below 2^62
-    std::uint64_t contents() const override {
-        if (contents_ != 0) return contents_;
-        contents_ = hash_;
-        for (const std::vector<File>* part : {&train_, &held_out_})
-            for (const File& file : *part) contents_ = hash_of(text(contents_, ":", hash_of(bytes_of(file.path))));
-        return contents_;
-    }
 
     // The baseline "bigrams" is naive Bayes with add-one smoothing. It chooses the class c with the largest score: log
     // P(c) plus the sum of log P(pair | c) over all pairs of neighbouring tokens.
@@ -134,8 +176,8 @@ class FileExamples : public Examples {
                 }
             }
             const auto best = std::max_element(score.begin(), score.end()) - score.begin();
-            right += s.answers[0] == answer(best);
-            majority += s.answers[0] == answer(most);
+            right += s.answers[0] == answers_[best];
+            majority += s.answers[0] == answers_[most];
         }
         return {{"majority", "the most frequent answer", majority / double(asked.size())},
                 {"bigrams", text("naive Bayes over pairs of ", words_ ? "tokens" : "bytes"),
@@ -143,83 +185,64 @@ class FileExamples : public Examples {
     }
 
   private:
-    int answer(int kind) const { return reader_ ? answers_[kind] : first_word + bytes + kind; }
     static std::uint64_t pair(const Solved& s, std::size_t i) {
         return std::uint64_t(s.tokens[i - 1]) << 32 | std::uint64_t(s.tokens[i]);
     }
-    void add(const fs::path& folder, int kind) {
+    void add_class(const fs::path& folder, WordList& classes) {
         const std::string word = "=" + folder.filename().string();
         if (word.find_first_of("\r\n") != word.npos)
             throw BadInput(
                 text(folder.string(), " has a line end in its name, which is a line of vocab.txt; rename the folder"));
-        vocabulary.push_back(word);
+        const int kind = int(classes.size());
+        classes.push_back(word);
         const std::size_t before = train_.size() + held_out_.size();
         for (const fs::path& file : sorted(folder)) {
             if (!fs::is_regular_file(file)) continue;
             const std::string named = (folder.filename() / file.filename()).string();
             hash_ = hash_of(text(hash_, named, ":", fs::file_size(file)));
-            files++, cut_ += fs::file_size(file) > std::uintmax_t(max_length_);
-            const std::uint32_t order = order_of(named);
-            (holds_out(order) ? held_out_ : train_).push_back({order, file.string(), kind});
+            add(named, {file.string(), kind});
         }
         if (train_.size() + held_out_.size() == before)
             throw BadInput(
                 text(folder.string(), " is a class without a file; expected text files in it, or no such folder"));
     }
 
-    Sentence sentence_of(const File& file) const { return encode_lines(*reader_, {bytes_of(file.path)}, longest)[0]; }
-
     Solved read(const File& file) const {
-        if (words_) return {sentence_of(file).ids, {0}, {answer(file.kind)}};
-        Solved s{{cls_id}, {0}, {answer(file.kind)}};
-        for (char c : bytes_of(file.path)) {
-            if (int(s.tokens.size()) == longest) break;
-            s.tokens.push_back(first_word + std::uint8_t(c));
-        }
+        if (words_) return {sentence_of(file.path).ids, {0}, {answers_[file.kind]}};
+        Solved s{{cls_id}, {0}, {answers_[file.kind]}};
+        append_bytes(file.path, s);
         return s;
     }
 
-    const int max_length_;
-    const std::uint64_t seed_;
-    const bool words_;
-    const WordPiece* const reader_;
-    std::vector<int> answers_;  // ids of the classes in the reader's vocabulary; empty without a reader
-    std::uint64_t cut_ = 0;     // number of files with more than max_length_ bytes
     int classes_ = 0;
-    std::vector<File> train_, held_out_;
-    std::uint64_t hash_ = 0;
-    mutable std::uint64_t contents_ = 0;  // 0: not computed yet
+};
+
+struct Pair {
+    std::string first, second;
+    std::uint32_t order = 0;
+    bool operator<(const Pair& other) const { return std::tie(order, first) < std::tie(other.order, other.first); }
+    template <class Use>
+    void each(Use use) const {
+        use(first), use(second);
+    }
 };
 
 // An example of the second task is [CLS] text [SEP] text [SEP]. Half of the examples are two texts of the same name.
-class PairedExamples : public Examples {
+class PairedExamples : public FileTask<Pair> {
   public:
     PairedExamples(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader)
-        : max_length_(options.max_length), seed_(seed), words_(options.reads_words()), reader_(reader) {
-        name = options.task;
-        mask = "A full";
+        : FileTask(options, seed, reader, options.max_length + 2) {
         longest = 3 + 2 * max_length_;
         std::vector<fs::path> folders;
         for (const fs::path& folder : sorted(name))
             if (fs::is_directory(folder)) folders.push_back(folder);
         if (folders.size() == 2)
-            for (const fs::path& file : sorted(folders[0])) add(file, folders[1] / file.filename());
+            for (const fs::path& file : sorted(folders[0])) add_pair(file, folders[1] / file.filename());
         if (folders.size() != 2 || train_.size() < 2 || held_out_.size() < 2)
             throw BadInput(text(name, " has ", folders.size(), " folders, and ", train_.size(),
                                 " file names in both to train on and ", held_out_.size(), " held out; paired=true ",
                                 "expects two folders, and in each part two file names or more that both folders have"));
-        for (std::vector<Pair>* part : {&train_, &held_out_}) std::sort(part->begin(), part->end());
-        const WordList classes = {"=other", "=same"};
-        if (words_ && reader_) {
-            answers_ = ids_of(classes, *reader_, name);
-            vocabulary = all_words(*reader_);
-            return;
-        }
-        if (!words_) {
-            answers_ = {first_word + bytes, first_word + bytes + 1};
-            vocabulary = byte_words();
-        }
-        vocabulary.insert(vocabulary.end(), classes.begin(), classes.end());
+        complete({"=other", "=same"});
     }
 
     Solved example(std::uint64_t number, bool held_out) const override {
@@ -232,21 +255,6 @@ class PairedExamples : public Examples {
         return read(part.at(one).first, part[same ? one : other].second, same);
     }
     std::uint64_t held_out() const override { return 2 * held_out_.size(); }
-    std::uint64_t hash() const override { return hash_ >> 2; }  // a checkpoint stores only numbers below 2^62
-    std::uint64_t contents() const override {
-        if (contents_ != 0) return contents_;
-        contents_ = hash_;
-        for_each_file(
-            [&](const std::string& path) { contents_ = hash_of(text(contents_, ":", hash_of(bytes_of(path)))); });
-        return contents_;
-    }
-    std::uint64_t cut() const override {
-        std::uint64_t count = 0;
-        for_each_file([&](const std::string& path) {
-            count += words_ ? sentence_of(path).cut : fs::file_size(path) > std::uintmax_t(max_length_);
-        });
-        return count;
-    }
 
     // The baseline "overlap" answers "=same" if the share of common pairs of neighbouring tokens, among those of either
     // text, is above the threshold that is best on 2,000 training examples.
@@ -277,43 +285,24 @@ class PairedExamples : public Examples {
     }
 
   private:
-    struct Pair {
-        std::uint32_t order;
-        std::string first, second;
-        bool operator<(const Pair& other) const { return std::tie(order, first) < std::tie(other.order, other.first); }
-    };
-
-    void add(const fs::path& first, const fs::path& second) {
+    void add_pair(const fs::path& first, const fs::path& second) {
         if (!fs::is_regular_file(first) || !fs::is_regular_file(second)) return;
-        const std::string file = first.filename().string();
-        hash_ = hash_of(text(hash_, file, ":", fs::file_size(first), ":", fs::file_size(second)));
-        files += 2;
-        const std::uint32_t order = order_of(file);
-        (holds_out(order) ? held_out_ : train_).push_back({order, first.string(), second.string()});
-    }
-    template <class Use>
-    void for_each_file(Use use) const {
-        for (const std::vector<Pair>* part : {&train_, &held_out_})
-            for (const Pair& pair : *part) use(pair.first), use(pair.second);
+        const std::string named = first.filename().string();
+        hash_ = hash_of(text(hash_, named, ":", fs::file_size(first), ":", fs::file_size(second)));
+        add(named, {first.string(), second.string()});
     }
 
-    Sentence sentence_of(const std::string& path) const {
-        return encode_lines(*reader_, {bytes_of(path)}, max_length_ + 2)[0];
-    }
     Solved read(const std::string& first, const std::string& second, bool same) const {
-        Solved s{{cls_id}, {0}, {answers_.at(same)}};
+        Solved s{{words_ ? reader_->vocabulary().cls() : cls_id}, {0}, {answers_[same]}};
         for (const std::string& path : {first, second}) {
             if (words_) {
                 const Tokens ids = sentence_of(path).ids;
                 s.tokens.insert(s.tokens.end(), ids.begin() + 1, ids.end());
-                continue;
+            } else {
+                append_bytes(path, s);
+                s.tokens.push_back(sep_id);
             }
-            const std::string all = bytes_of(path);
-            for (std::size_t i = 0; i < std::min(all.size(), std::size_t(max_length_)); i++)
-                s.tokens.push_back(first_word + std::uint8_t(all[i]));
-            s.tokens.push_back(sep_id);
         }
-        if (words_) s.tokens[0] = reader_->vocabulary().cls();
         return s;
     }
 
@@ -332,25 +321,16 @@ class PairedExamples : public Examples {
         for (std::uint64_t each : one) common += double(two.count(each));
         return common / std::max(1.0, double(one.size() + two.size()) - common);
     }
-
-    const int max_length_;
-    const std::uint64_t seed_;
-    const bool words_;
-    const WordPiece* const reader_;
-    std::vector<int> answers_;  // ids of "=other" and "=same"; empty if files are read as words and there is no reader
-    std::vector<Pair> train_, held_out_;
-    std::uint64_t hash_ = 0;
-    mutable std::uint64_t contents_ = 0;  // 0: not computed yet
 };
 
 }  // namespace
 
 std::unique_ptr<Examples> open_paired_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader) {
-    return std::make_unique<PairedExamples>(options, seed, options.reads_words() ? reader : nullptr);
+    return std::make_unique<PairedExamples>(options, seed, reader);
 }
 
 std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader) {
-    return std::make_unique<FileExamples>(options, seed, options.reads_words() ? reader : nullptr);
+    return std::make_unique<FileExamples>(options, seed, reader);
 }
 
 }  // namespace masquerade

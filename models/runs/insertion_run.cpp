@@ -77,9 +77,8 @@ void InsertionRun::reads(const TrainingText& t) {
 
 ObjectiveOptions InsertionRun::objective_options() const {
     ObjectiveOptions o = TargetRun::objective_options();
-    const int canvases = o.insertion.canvases;
     o.insertion = settings.slots.rule(tokenizer.vocabulary(), *model.head);
-    o.insertion.canvases = canvases;
+    o.insertion.canvases = settings.how.insertion.canvases;
     return o;
 }
 

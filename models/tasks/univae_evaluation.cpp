@@ -18,8 +18,8 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 }
 
 // Returns the reconstruction loss of every document x with the latents z: -log p(x|z) or, if the model inserts words,
-// the estimate that univae_evaluation.h describes. If `h` is not null, adds the loss of the i-th target
-// token of each document to h->at_place[i], and 1 to h->reach[i].
+// the estimate that univae_evaluation.h describes. If `h` is not null and the model does not insert words, adds the
+// loss of the i-th target token of each document to h->at_place[i], and 1 to h->reach[i].
 Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, const std::vector<Tensor*>& z,
                         HeldOut* h = nullptr) {
     Numbers sums(batch.documents);

@@ -81,12 +81,16 @@ Example insertion_halves(const Sentence& s, std::uint32_t step, const ObjectiveO
     return e;
 }
 
+// Returns the mask that the batch needs if `graph` is the mask of a causal decoder half.
+SegmentGraph mask_for(const Batch& b, SegmentGraph graph) {
+    return b.insertions.empty() ? graph : full_for_causal(std::move(graph));
+}
+
 // Packs both halves of each document as one sequence.
 void push_joint(Batch& b, const LayerMasks& masks) {
-    const bool inserts = !b.insertions.empty();
-    const auto own = [&](SegmentGraph graph) { return inserts ? full_for_causal(std::move(graph)) : graph; };
-    std::vector<int> label_of(b.rows.count(), inserts ? 0 : -1);
-    for (int m = 0; m < b.labels.size(); m++) label_of[b.labels.rows[m]] = m;
+    // returned: for each row, whether UniVae::decode() returns its state
+    std::vector<char> returned(b.rows.count(), !b.insertions.empty());
+    for (int row : b.labels.rows) returned[row] = 1;
     const bool conditional = !b.read.empty();  // the decoder half also reads the source
     int source_row = 0, row = 0;
     for (std::size_t d = 0; d < b.parts.size(); d++) {
@@ -97,7 +101,7 @@ void push_joint(Batch& b, const LayerMasks& masks) {
         b.joint_parts.resize(b.joint.count(), 0);
         b.joint_read_which.resize(b.joint.count(), -1);
         for (int t = 0; t < b.parts[d].target; t++) {
-            if (label_of[row] >= 0) b.joint_decoder_rows.push_back(b.joint.count());
+            if (returned[row]) b.joint_decoder_rows.push_back(b.joint.count());
             b.joint_read_which.push_back(conditional ? b.read_which[row] : -1);
             b.joint_parts.push_back(!conditional || t >= b.read[d].source);
             b.joint_which.push_back(-1);
@@ -106,11 +110,11 @@ void push_joint(Batch& b, const LayerMasks& masks) {
     }
     b.bucket += ",joint";
     if (conditional) {
-        b.joint_lower_graph = b.joint_upper_graph = own(conditional_mask(b.parts, b.read));
+        b.joint_lower_graph = b.joint_upper_graph = mask_for(b, conditional_mask(b.parts, b.read));
         return;
     }
-    b.joint_lower_graph = own(independent_mask(b.parts));
-    b.joint_upper_graph = own(uniae_mask(b.parts));
+    b.joint_lower_graph = mask_for(b, independent_mask(b.parts));
+    b.joint_upper_graph = mask_for(b, uniae_mask(b.parts));
     b.joint_masks = masks.graphs(b.parts);
 }
 
@@ -131,12 +135,8 @@ void mask_encoder(Batch& b, const ObjectiveOptions& o) {
 
 void masks_of_halves(Batch& b, const ObjectiveOptions& o) {
     mask_encoder(b, o);
-    b.graph = causal_mask(targets_of(b.parts));
-    b.latent_graph = latent_mask(b.parts);
-    if (!b.insertions.empty()) {
-        b.graph = full_for_causal(std::move(b.graph));
-        b.latent_graph = full_for_causal(std::move(b.latent_graph));
-    }
+    b.graph = mask_for(b, causal_mask(targets_of(b.parts)));
+    b.latent_graph = mask_for(b, latent_mask(b.parts));
     b.masks.of_layer = o.masks->of_layers();
     for (const MaskWords& words : o.masks->masks()) {
         // Asks the mask about a source of one row, the latent. If the rows of the decoder half see this row, the layers
@@ -153,11 +153,8 @@ void masks_of_pairs(Batch& b, const ObjectiveOptions& o) {
         b.read_which.push_back(d);
         b.read_which.resize(b.read_which.size() + b.read[d].source + b.read[d].target - 1, -1);
     }
-    b.graph = unilm_mask(b.read);
-    if (b.insertions.empty())
-        b.scored_graph = only_queries(b.graph, b.labels.rows);
-    else
-        b.graph = full_for_causal(std::move(b.graph));
+    b.graph = mask_for(b, unilm_mask(b.read));
+    if (b.insertions.empty()) b.scored_graph = only_queries(b.graph, b.labels.rows);
     if (o.joint) push_joint(b, *o.masks);
 }
 

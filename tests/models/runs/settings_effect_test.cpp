@@ -212,15 +212,6 @@ Values context_of(const std::string& key) {
         {"free_bits_of", {{"latent", "gaussian"}, {"free_bits", "2"}}},
         {"kl_schedule", {{"schedule_steps", "4"}}},
         {"commitment", {{"codes", "8"}}},
-        {"conditional", {{"pairs", "true"}}},
-        {"order", {{"decoder", "insertion"}}},
-        {"tau", {{"decoder", "insertion"}}},
-        {"content_location", {{"decoder", "insertion"}}},
-        {"contextual_bias", {{"decoder", "insertion"}}},
-        {"mixture", {{"decoder", "insertion"}}},
-        {"slot_projection", {{"decoder", "insertion"}}},
-        {"finalization", {{"decoder", "insertion"}}},
-        {"end_weight", {{"decoder", "insertion"}}},
         {"source_prior", {{"pairs", "true"}, {"conditional", "true"}}},
         {"positions", {{"rotary", "false"}}},
         {"head_bias", {{"bias", "false"}}},
@@ -313,13 +304,23 @@ bool has(const std::string& words, const std::string& word) {
     return (" " + words + " ").find(" " + word + " ") != std::string::npos;
 }
 
-// Returns the context of a setting: the kind that its help names, and the other settings that it needs, as far as the
-// family has them.
+// Returns the setting with which a help text begins: {{"decoder", "insertion"}} for "decoder=insertion: which slots
+// ..".
+Values condition_in(const std::string& help) {
+    const std::string word = help.substr(0, std::min(help.find_first_of(" ;"), help.size()));
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || word.back() != ':') return {};
+    return {{word.substr(0, equals), word.substr(equals + 1, word.size() - equals - 2)}};
+}
+
+// Returns the context of a setting: the kind and the setting that its help names, and the other settings that it needs,
+// as far as the family has them.
 Values in_context(const Config& keys, const std::string& key, const Choice& choice, const std::string& kind) {
     Values all;
     if (!choice.key.empty() && keys.has(choice.key)) all.emplace_back(choice.key, kind);
-    for (const auto& given : context_of(key))
-        if (keys.has(given.first)) all.push_back(given);
+    for (const Values& needed : {condition_in(help_of(keys, key)), context_of(key)})
+        for (const auto& given : needed)
+            if (keys.has(given.first)) all.push_back(given);
     if ((key == "max_length" || key == "tokens" || key == "cased" || key == "paired") && keys.has("dashes"))
         all.emplace_back("task", folder_of_files());
     if (key == "cased" && keys.has("tokens")) all.emplace_back("tokens", "words");
