@@ -21,6 +21,7 @@ struct Arguments {
     Options given;
     NewTraining wanted;  // wanted.words: the model's name and key=value pairs
     std::string resume, precision, trace, fit_prior;
+    std::string command;  // the command line, as the user could type it into a shell
     std::int64_t steps = 0;
     double minutes = -1;
 };
@@ -60,6 +61,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     std::signal(SIGPIPE, SIG_IGN);  // so that the run is saved even if standard output is closed
     const std::unique_ptr<Training> made = training_of(a, common);
     Training& t = *made;
+    t.command = a.command;
     t.options.steps = a.steps;
     t.options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
     // Without a limit, a resumed run continues to the end of its schedule.
@@ -120,6 +122,7 @@ std::string settings_tables() {
 int main(int argc, char** argv) {
     auto start = std::chrono::steady_clock::now();
     Arguments a;
+    for (int i = 0; i < argc; i++) a.command += (i > 0 ? " " : "") + shell_quoted(argv[i]);
     return run_program(
         argc, argv, "train", "Trains a model. With no argument: UniVAE on the default corpus, ten minutes.",
         [&](Options& app) {

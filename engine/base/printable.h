@@ -77,12 +77,12 @@ inline std::string letters(std::string_view words) {
     return s;
 }
 
-// Quotes a path for a shell command that the user may copy from a message. bash and zsh read the result as exactly the
-// bytes of the path. If the path begins with "-", "./" is put in front of it.
-inline std::string shell_word(const std::string& path) {
-    const std::string word = path.substr(0, 1) == "-" ? "./" + path : path;  // a path must not look like an option
-    constexpr const char* plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+,-";
-    if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
+// Quotes a word for a shell command that the user may copy. bash and zsh read the result as exactly the bytes of the
+// word.
+inline std::string shell_quoted(const std::string& word) {
+    constexpr const char* plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+,=-";
+    // zsh replaces a word that begins with "=" by the path of a program.
+    if (!word.empty() && word[0] != '=' && word.find_first_not_of(plain) == word.npos) return word;
     if (printable(word, word.size()) == word) {
         std::string s = "'";
         for (char c : word) s += c == '\'' ? "'\\''" : std::string(1, c);
@@ -94,6 +94,12 @@ inline std::string shell_word(const std::string& path) {
         s += letter ? std::string(1, c) : escape("\\x", std::uint8_t(c), 2);
     }
     return s + "'";
+}
+
+// Quotes a path in the same way. If the path begins with "-", "./" is put in front of it, so that it does not look like
+// an option.
+inline std::string shell_word(const std::string& path) {
+    return shell_quoted(path.substr(0, 1) == "-" ? "./" + path : path);
 }
 
 }  // namespace masquerade

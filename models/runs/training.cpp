@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "engine/base/log.h"
@@ -64,6 +65,16 @@ std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initi
     const WordPiece reader = training_tokenizer(std::move(brought));
     if (answers.empty()) return reader;
     return with_tokens(reader, with_more(reader.vocabulary(), answers));
+}
+
+// Returns the current date and time in UTC, as "2026-11-28T09:30:00Z".
+std::string utc_date() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    char date[24];
+    std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return date;
 }
 
 }  // namespace
@@ -144,6 +155,8 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
 
 Trainer& Training::trainer() {
     if (trainer_) return *trainer_;
+    if (!command.empty()) (*record_)["command"] = command;
+    (*record_)["date"] = utc_date();
     trainer_.emplace(run->parameters, *task, folder, options);
     if (!resumed()) {
         trainer_->begin = [this] {

@@ -81,6 +81,11 @@ TEST_CASE("printable: a shell reads a path back to its last byte") {
     CHECK(shell_word("my run") == "'my run'");
     CHECK(shell_word("it's") == "'it'\\''s'");
     CHECK(shell_word("-rf") == "./-rf");
+    CHECK(shell_quoted("--steps") == "--steps");
+    CHECK(shell_quoted("layers=2") == "layers=2");
+    CHECK(shell_quoted("=ls") == "'=ls'");
+    CHECK(shell_quoted("mask=A full") == "'mask=A full'");
+    CHECK(shell_quoted("") == "''");
     CHECK(shell_word("a\n$(b)!") == "$'a\\x0a$(b)\\x21'");
     std::vector<std::string> words = {"",   "~",     "a b", "a'b\"c", "`id`", "$(id) $HOME !!", "a;b|c&d>e",
                                       "=x", "*?[a]", "#",   "{a,b}",  "\\",   "é 中",           "\n!\\'"};
