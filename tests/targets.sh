@@ -58,6 +58,13 @@ for model in unilm seq2seq; do
         done
         train --resume halves-$model-$precision --steps 30 --threads 1 > report
         is "$model, $precision: resumed" 1 "$(grep -c '^done after 30 steps' report)"
+        is "$model, $precision: run.json has the commands and dates of the start and of the resume" "$root/train $root/train 2" \
+            "$(python3 -c '
+import json, re, sys
+start = json.load(open(sys.argv[1]))
+both = [start, start["resumed"][0]]
+dates = [x for x in both if re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", x["date"])]
+print(*[x["command"].split()[0] for x in both], len(dates))' halves-$model-$precision/run.json)"
         same_run "$model, $precision: 30 steps == 11 and 19 more" straight-$model-$precision \
             halves-$model-$precision 000030
     done
@@ -326,6 +333,39 @@ refuses 'seq2seq is no unilm' 2 'there is no objective unilm of this model; ther
     train seq2seq objective=unilm $on_pairs --steps 1 --out refused
 refuses 'no run' 1 'none' generate none
 refuses 'no run' 1 'none' evaluate none
+
+# ---- several runs ----
+evaluate unilm seq2seq unilm > table
+is 'several runs: a line for each, then mean and deviation' 'unilm seq2seq unilm mean deviation' \
+    "$(awk '/^[a-z0-9]+  / && $2 ~ /^([0-9.]+|-)$/ { print $1 }' table | head -n 5 | xargs)"
+is 'several runs: no line is wider than 80 columns in front of the meanings' 0 "$(sed '/^$/,$d' table | awk 'length > 80' | wc -l)"
+evaluate unilm seq2seq unilm --json > lines.json
+is 'several runs: a line of JSON for each' 'unilm seq2seq unilm' "$(sed -n 's/^{"run":"\([^"]*\)".*}$/\1/p' lines.json | xargs)"
+is 'several runs: a line holds what one run prints' \
+    "$(evaluate seq2seq --json | python3 -c 'import json, sys; print(json.load(sys.stdin))')" \
+    "$(sed -n 2p lines.json | python3 -c 'import json, sys; line = json.load(sys.stdin); del line["run"]; print(line)')"
+is 'several runs: mean and deviation' "$(python3 -c '
+import json, statistics
+x = [json.loads(line)["bleu"]["value"] for line in open("lines.json")]
+print("%.3f %.3f" % (statistics.mean(x), statistics.stdev(x)))')" "$(python3 -c '
+rows = [line.split() for line in open("table")]
+for block in range(len(rows)):
+    if "bleu" in rows[block] and len(rows[block]) > 1 and rows[block + 4][:1] == ["mean"]:
+        at = rows[block].index("bleu") + 1
+        print(rows[block + 4][at], rows[block + 5][at])
+        break')"
+is 'several runs: a measure that only some of them have' - "$(python3 -c '
+rows = [line.split() for line in open("table")]
+for block in range(len(rows)):
+    if "unilm.perplexity" in rows[block] and rows[block + 4][:1] == ["mean"]:
+        print(rows[block + 2][rows[block].index("unilm.perplexity") + 1])
+        break')"
+is 'several runs: what was measured before an error is printed' mlm \
+    "$(evaluate mlm plain --limit 5 --labelled labelled.tsv --labels 5 2> error | awk '$1 == "mlm" { print $1; exit }')"
+is 'several runs: then the error' 1 "$(grep -c '^error: .*plain gives no vectors of lines' error)"
+refuses 'several runs: one file for their outputs' 2 'give one run' evaluate unilm seq2seq --outputs both.tsv
+refuses 'several runs: one that does not exist' 1 'none' evaluate unilm none --json
+refuses 'several runs: an option that only one of them has' 2 'is an option of' evaluate unilm latents --swap
 
 # ---- insertion ----
 train insertion $small layers=1 decoder_layers=1 $on_pairs --precision f32 deviation=0.125 learning_rate=5e-3 schedule_steps=2500 --steps 2500 --out insertion > report

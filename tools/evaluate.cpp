@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// ./evaluate RUN: measures the model in a run folder on held-out text.
+// ./evaluate RUN...: measures the models in run folders on held-out text.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -34,15 +36,90 @@ void print(const Measures& table) {
     }
 }
 
-void print_json(const Measures& table) {
+nlohmann::ordered_json json_of(const Measures& table) {
     nlohmann::ordered_json out;
     for (const Measure& r : table.rows) {
         out[r.key] = {{"value", r.value}, {"unit", r.unit}};
         if (!r.interval.empty()) out[r.key]["low"] = r.interval[0], out[r.key]["high"] = r.interval[1];
         for (std::size_t i = 0; i < r.beside.size(); i++) out[r.key][table.keys[i]] = r.beside[i];
     }
-    say("{}\n", Lines{out.dump(2)});
+    return out;
 }
+
+// The measures of several runs, which are printed as a table with a line for each run. A run may lack measures that
+// others have.
+class ComparisonTable {
+  public:
+    void add(const std::string& run, const Measures& measures) {
+        runs_.push_back(run);
+        for (const Measure& m : measures.rows) {
+            auto column = std::find_if(columns_.begin(), columns_.end(),
+                                       [&](const Column& c) { return c.key == m.key && c.unit == m.unit; });
+            if (column == columns_.end()) column = columns_.insert(column, {m.key, m.unit, {}, {}});
+            if (std::count(column->meanings.begin(), column->meanings.end(), m.meaning) == 0)
+                column->meanings.push_back(m.meaning);
+            column->values[runs_.size() - 1] = m.value;
+        }
+    }
+    // Prints the table in blocks of as many columns as fit into 80 characters, then the unit and the meaning of each
+    // measure.
+    void print() const {
+        std::size_t label = std::string("deviation").size(), longest = 0;
+        for (const std::string& run : runs_) label = std::max(label, run.size());
+        for (std::size_t first = 0, end; first < columns_.size(); first = end) {
+            std::size_t wide = label;
+            for (end = first; end < columns_.size(); end++) {
+                wide += width_of(columns_[end]);
+                if (wide > 80 && end > first) break;
+            }
+            print_block(label, first, end);
+        }
+        for (const Column& c : columns_) longest = std::max(longest, c.key.size());
+        for (const Column& c : columns_)
+            for (const std::string& meaning : c.meanings) say("{:<{}}  {:<15}{}\n", c.key, longest, c.unit, meaning);
+    }
+
+  private:
+    struct Column {
+        std::string key, unit;
+        Strings meanings;                      // the different meanings that runs give
+        std::map<std::size_t, double> values;  // by the index of the run
+    };
+    static std::size_t width_of(const Column& c) { return 2 + std::max<std::size_t>(9, c.key.size()); }
+
+    void print_block(std::size_t label, std::size_t first, std::size_t end) const {
+        const auto line = [&](const std::string& name, const std::function<std::string(const Column&)>& cell) {
+            std::string all = fmt::format("{:<{}}", name, label);
+            for (std::size_t i = first; i < end; i++)
+                all += fmt::format("{:>{}}", cell(columns_[i]), width_of(columns_[i]));
+            say("{}\n", all);
+        };
+        const auto number = [](double x) { return fmt::format("{:.3f}", x); };
+        // There is no mean if a run lacks the measure, or if the measure has another meaning in one of the runs.
+        const auto of_all = [&](const Column& c, double (*summary)(const Numbers&)) {
+            Numbers values;
+            for (const auto& [run, value] : c.values) values.push_back(value);
+            const bool comparable = values.size() == runs_.size() && c.meanings.size() == 1 && runs_.size() > 1;
+            return comparable ? number(summary(values)) : "-";
+        };
+        line("", [](const Column& c) { return c.key; });
+        for (std::size_t run = 0; run < runs_.size(); run++)
+            line(runs_[run], [&](const Column& c) { return c.values.count(run) ? number(c.values.at(run)) : "-"; });
+        line("mean", [&](const Column& c) { return of_all(c, mean_of); });
+        line("deviation", [&](const Column& c) { return of_all(c, deviation_of); });
+        say("\n");
+    }
+    static double mean_of(const Numbers& x) { return std::accumulate(x.begin(), x.end(), 0.0) / double(x.size()); }
+    // Standard deviation of a sample: the divisor is n - 1.
+    static double deviation_of(const Numbers& x) {
+        double sum = 0;
+        for (double each : x) sum += (each - mean_of(x)) * (each - mean_of(x));
+        return std::sqrt(sum / double(x.size() - 1));
+    }
+
+    Strings runs_;
+    std::vector<Column> columns_;
+};
 
 // Declares the groups of options, and returns them. The number of a group consists of bits of Family::Options; a family
 // supports the group if its Family::options has at least one of these bits.
@@ -138,33 +215,60 @@ struct LabelMeasuring {
 
 int main(int argc, char** argv) {
     Measuring how;
+    Strings runs;
     std::vector<std::pair<Options, unsigned>> groups;
     LabelMeasuring labels;
     bool json = false;
     int average = 0;
     return run_program(
-        argc, argv, "evaluate", "Measures a run on held-out text.",
+        argc, argv, "evaluate", "Measures a run on held-out text, or compares several runs.",
         [&](Options& app) {
-            app.input("run", how.run, "RUN", "run folder, or one of its steps").required();
+            app.input("run", runs, "RUN...", "run folder, or one of its steps; several: a table with a line for each")
+                .required();
             app.input("--data", how.data, "FILE", "measure on this text instead of the held-out text of the run");
             app.number("--average", average, 1, 1000000,
                        "use the mean weights of the last N checkpoints; 1: those of the last one, without ema");
             app.number("--limit", how.limit, 1, 100000000, "maximum number of lines (default: 1000)");
-            app.flag("--json", json, "print JSON");
+            app.flag("--json", json, "print JSON; of several runs, one line for each");
             groups = declare_groups(app, how);
             labels.declare(app);
         },
         [&](const Common& common) {
-            const Family& kind = family_of_run(how.run);
-            const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
-            if (average > 0) run->average_checkpoints(average);
-            for (const auto& [group, bits] : groups)
-                if (!(kind.options & bits)) refuse_options(group, how.run, kind.name);
+            const bool several = runs.size() > 1;
+            if (several && !how.outputs.empty()) throw BadUsage("--outputs writes one file: give one run");
+            // All runs must support the options; this is checked before the first run is measured.
+            for (const std::string& name : runs)
+                for (const auto& [group, bits] : groups)
+                    if (const Family& kind = family_of_run(name); !(kind.options & bits))
+                        refuse_options(group, name, kind.name);
             how.seed = common.seed;
             how.device = common.device;
-            Measures table = run->measures(how);
-            if (!labels.lines.empty()) labels.measure(*run, how.run, common.seed, table.rows);
-            json ? print_json(table) : print(table);
+            ComparisonTable compared;
+            const auto measure = [&](const std::string& name) {
+                how.run = name;
+                const std::unique_ptr<Run> run = family_of_run(name).load(name, false, common.device);
+                if (average > 0) run->average_checkpoints(average);
+                Measures table = run->measures(how);
+                if (!labels.lines.empty()) labels.measure(*run, name, common.seed, table.rows);
+                if (json && several) {
+                    nlohmann::ordered_json line = {{"run", json_name(name)}};
+                    line.update(json_of(table));
+                    say("{}\n", Lines{line.dump()});
+                } else if (json) {
+                    say("{}\n", Lines{json_of(table).dump(2)});
+                } else if (several) {
+                    compared.add(name, table);
+                } else {
+                    print(table);
+                }
+            };
+            try {
+                for (const std::string& name : runs) measure(name);
+            } catch (const Error&) {
+                if (several && !json) compared.print();  // the runs that were measured before the error
+                throw;
+            }
+            if (several && !json) compared.print();
         },
         Work::models);
 }
