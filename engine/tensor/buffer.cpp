@@ -43,7 +43,7 @@ Buffer::Buffer(std::size_t bytes, Device device) : bytes_(bytes), device_(device
         left = text(", ", facts.bytes_free >> 20, " of ", facts.bytes >> 20, " MiB free");
     }
     throw BadInput(there, bytes >> 20, " MiB wanted in one piece", left,
-                   "; a smaller batch_tokens, width or vocabulary needs less");
+                   "; more parts, or a smaller batch_tokens, width or vocabulary, need less");
 }
 
 Buffer Buffer::zeros(std::size_t bytes, Device device) {

@@ -53,6 +53,8 @@ void TrainOptions::declare(Config& c) {
     c.add("keep", &keep, "number of latest checkpoints that are kept, besides the best one; --average can use them", 1,
           1000000);
     c.add("recompute", &recompute, "scopes that are recomputed in the backward, such as decoder.layer.*");
+    c.add("parts", &parts, "parts of a batch, computed one after the other: a larger batch in the same memory", 1,
+          65536);
     c.add("plan_memory", &plan_memory,
           "place the tensors of a step in one planned block of memory; false: in separate blocks");
     c.add("tf32", &tf32,
@@ -68,6 +70,7 @@ Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const Tr
       folder_(folder),
       options_(options),
       optimiser_(make_optimiser(parameters, options)),
+      gradient_sum_(parameters),
       arena_(parameters.device(), options.blocks()),
       tape_(arena_, parameters.storage()) {
     if (parameters.device() != Device::cpu) cuda_runtime().choose_products({options.tf32, options.deterministic});
@@ -91,31 +94,51 @@ double Trainer::train_step() {
 
 Trainer::Results Trainer::request_step() {
     std::string bucket = task_.next_batch(step_);
+    const int parts = task_.parts();
     parameters_.redraw(step_);
-    Tensor* loss = nullptr;
-    auto work = [&] {
-        loss = task_.loss(tape_, step_, options_.schedule_steps);
-        parameters_.start_gradients();
-        tape_.backward(loss);
-        parameters_.finish_gradients();
-        task_.learn(tape_);
-        optimiser_->update(step_ + 1, learning_rate_at(step_, options_.learning_rate, options_.warmup,
-                                                       options_.schedule_start, options_.schedule_steps));
-        optimiser_->average(step_ + 1);
-    };
-    run_step(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
-    tokens_ += task_.batch_tokens();
-    step_++;
-    // The copies of the results are requested before tape_.end() releases the tensors of the step.
-    Results results{step_, tokens_, ReadLater(loss->view()), ReadLater(optimiser_->norm_view()), task_.metrics()};
-    tape_.end();
+    Results results;
+    for (int part = 0; part < parts; part++) {
+        if (part > 0) bucket = task_.next_part();
+        const bool last = part + 1 == parts;
+        const auto finish = [&] {
+            task_.learn(tape_);
+            if (parts > 1) gradient_sum_.add(last);
+            if (!last) return;
+            optimiser_->update(step_ + 1, learning_rate_at(step_, options_.learning_rate, options_.warmup,
+                                                           options_.schedule_start, options_.schedule_steps));
+            optimiser_->average(step_ + 1);
+        };
+        Tensor* loss = nullptr;
+        const auto work = [&] {
+            loss = task_.loss(tape_, step_, options_.schedule_steps);
+            parameters_.start_gradients();
+            tape_.backward(loss);
+            parameters_.finish_gradients();
+            if (parts == 1) finish();
+        };
+        run_step(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
+        if (parts > 1) finish();  // outside the CUDA graph, which is the same for every part
+        // The copies of the results are requested before tape_.end() releases the tensors of the part.
+        results.losses.emplace_back(loss->view());
+        results.metrics.push_back(task_.metrics());
+        if (last) results.norm.emplace(optimiser_->norm_view());
+        tape_.end();
+    }
+    results.tokens = tokens_ += task_.batch_tokens();
+    results.step = ++step_;
     return results;
 }
 
 double Trainer::read(Results& results) {
-    const double value = results.loss[0];
-    norm_ = results.norm[0];
-    metrics_ = results.metrics();
+    std::vector<double> losses;
+    for (ReadLater& each : results.losses) losses.push_back(each[0]);
+    const double value = sum_of_parts(losses);
+    norm_ = (*results.norm)[0];
+    metrics_ = results.metrics[0]();
+    for (std::size_t part = 1; part < results.metrics.size(); part++) {
+        const std::vector<Metric> more = results.metrics[part]();
+        for (std::size_t i = 0; i < metrics_.size(); i++) metrics_[i].value += more[i].value;
+    }
     if (!std::isfinite(value) || !std::isfinite(norm_))
         throw Error("step ", results.step - 1, ": the loss is ", value, " and the norm of the gradient ", norm_,
                     advice());
@@ -144,10 +167,12 @@ void Trainer::report_memory() const {
     auto mib = [](double bytes) { return fmt::format("{:.1f}", bytes / (1 << 20)); };
     double all = double(parameters_.length()) * double(bytes_of(parameters_.dtype()));
     say(
-        fmt::format("memory  parameters {}, gradients {}, moments{} {} MiB\n"
+        fmt::format("memory  parameters {}, gradients{} {}, moments{} {} MiB\n"
                     "        activations {} MiB, planned; {} without a plan\n",
-                    mib(all), mib(all), options_.ema > 0 ? " and average" : "", mib(double(optimiser_->states()) * all),
-                    mib(double(arena_.planned_bytes())), mib(double(arena_.unplanned_bytes()))));
+                    mib(all), gradient_sum_.bytes() > 0 ? " and their sums" : "",
+                    mib(all + double(gradient_sum_.bytes())), options_.ema > 0 ? " and average" : "",
+                    mib(double(optimiser_->states()) * all), mib(double(arena_.planned_bytes())),
+                    mib(double(arena_.unplanned_bytes()))));
     if (parameters_.device() != Device::cpu) {
         const DeviceFacts gpu = cuda_runtime().facts();
         say(fmt::format("        workspaces of ops {} MiB; free {} of {} MiB\n", mib(double(gpu.bytes_of_ops)),

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "engine/tape/tape.h"
 #include "engine/tensor/numbers.h"
 #include "engine/train/optimiser.h"
+#include "engine/train/part_sum.h"
 #include "engine/io/config.h"
 #include "engine/io/run_folder.h"
 
@@ -39,6 +41,9 @@ struct TrainOptions : OptimiserOptions {
     std::int64_t keep = 3;        // number of latest checkpoints that are kept, besides the best one
     std::uint64_t seed = 1;
     std::string recompute;  // parts of the model that the backward recomputes to save memory: "decoder.layer.*"
+    // The batch of a step is cut into this many parts, which are computed one after the other, so that activations
+    // need memory for one part. The loss and the gradient are those of the whole batch.
+    int parts = 1;
     bool plan_memory = true;
     bool tf32 = false;           // on a GPU, f32 factors of products are rounded to TF32: faster, but less exact
     bool deterministic = false;  // on a GPU, products use the engine's own kernels: same bits in any batch, but slower
@@ -58,13 +63,21 @@ class Task {
   public:
     virtual ~Task() = default;
     // Chooses the batch of this step and returns its bucket, a name. Two batches may have the same bucket only if they
-    // need the same memory, that is, if all their sizes are equal.
+    // need the same memory, that is, if all their sizes are equal. If the task cuts the batch into parts, next_batch()
+    // chooses the first part and returns its bucket.
     virtual std::string next_batch(std::int64_t step) = 0;
-    // Computes the loss of the chosen batch, a tensor with one number. If schedule_steps is 0, the length of the
-    // schedule is not known yet.
+    // The number of parts of the batch: at most TrainOptions::parts, and fewer if the batch has too few documents. A
+    // task that always returns 1 ignores TrainOptions::parts.
+    virtual int parts() const { return 1; }
+    // Chooses the next part of the batch, and returns its bucket. Called parts() - 1 times in each step.
+    virtual std::string next_part() { return ""; }
+    // Computes the loss of the chosen part, a tensor with one number. The losses of all parts add up to the loss of the
+    // batch, so means are taken over the whole batch. If schedule_steps is 0, the length of the schedule is not known
+    // yet.
     virtual Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) = 0;
-    // Called after the backward and before the optimiser. May change the model's state tensors (Parameters::add_state)
-    // by ops. May not read numbers back from a GPU, because the step may be captured as a CUDA graph.
+    // Called after the backward of each part and before the optimiser. After the last part, may change the model's
+    // state tensors (Parameters::add_state) by ops. May not read numbers back from a GPU, because a step with one part
+    // may be captured as a CUDA graph.
     virtual void learn(Tape& /*tape*/) {}
     // Returns lines for the user about text that training skips or truncates: "warning: ..." or "note: ...". Called
     // before the first step.
@@ -72,9 +85,10 @@ class Task {
     // Returns the number of tokens of the chosen batch, from which tokens per second are computed. Each task decides
     // what it counts as a token: a label, a row, or a vector of numbers.
     virtual std::int64_t batch_tokens() const = 0;
-    // Returns a function that returns further numbers of the step, such as parts of its loss. metrics() is called
-    // before the tensors of the step are released, and requests the numbers from the device (ReadLater). The returned
-    // function is called once, possibly after the next step has been requested.
+    // Returns a function that returns further numbers of the chosen part, such as terms of its loss. The numbers of all
+    // parts are added up. metrics() is called before the tensors of the part are released, and requests the numbers
+    // from the device (ReadLater). The returned function is called once, possibly after the next step has been
+    // requested.
     virtual std::function<std::vector<Metric>()> metrics() {
         return [] { return std::vector<Metric>(); };
     }
@@ -114,7 +128,9 @@ class Trainer {
     // GPU, it requests the next step before it reads the results of a step.
     double train_step();
     std::int64_t step() const { return step_; }  // the number of steps that have been requested
-    double norm() const { return norm_; }        // gradient norm of the latest step whose results have been read
+    // The norm of the gradient, and Task::metrics() over all parts, of the latest step whose results have been read.
+    double norm() const { return norm_; }
+    const std::vector<Metric>& metrics() const { return metrics_; }
     std::size_t planned_bytes() const { return arena_.planned_bytes(); }
     void observe(Observer* observer) { tape_.observe(observer); }
     void ignore(Observer* observer) { tape_.ignore(observer); }
@@ -131,9 +147,10 @@ class Trainer {
   private:
     // The results of a step that has been requested.
     struct Results {
-        std::int64_t step, tokens;  // steps and tokens of the whole run up to the end of this step
-        ReadLater loss, norm;
-        std::function<std::vector<Metric>()> metrics;
+        std::int64_t step, tokens;      // steps and tokens of the whole run up to the end of this step
+        std::vector<ReadLater> losses;  // the loss of each part
+        std::optional<ReadLater> norm;
+        std::vector<std::function<std::vector<Metric>()>> metrics;  // Task::metrics() of each part
     };
     // Sends all ops of a step to the device, and does not wait for them.
     Results request_step();
@@ -157,6 +174,7 @@ class Trainer {
     RunFolder& folder_;
     TrainOptions options_;  // schedule_steps is 0 until the schedule is chosen
     std::unique_ptr<Optimiser> optimiser_;
+    GradientSum gradient_sum_;
     Arena arena_;
     Tape tape_;
     std::chrono::steady_clock::time_point start_;

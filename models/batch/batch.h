@@ -105,6 +105,12 @@ struct Halves {
     const std::vector<int>& names() const { return cls.document; }  // for each document, the number that names it
 };
 
+// Numbers by which the loss of a batch is divided.
+struct BatchCounts {
+    int documents = 0;    // real documents
+    int predictions = 0;  // Batch::predictions()
+};
+
 // A batch of documents. If a batch is padded, inert documents follow the real ones: no real row attends to their rows,
 // and their labels have weight 0.
 struct Batch : Halves {
@@ -125,12 +131,14 @@ struct Batch : Halves {
     // layer runs for all rows.
     SegmentGraph scored_graph;
     int documents = 0;  // number of real documents
+    // The counts of this batch or, if it is a part of a larger batch, of the larger batch. A loss is a sum divided by
+    // one of these counts, so the losses of all parts add up to the loss of the larger batch.
+    BatchCounts whole;
     // Text with everything that determines the memory of a step: the sizes, which pack() sets, and further information
     // such as the name of the objective. Batches with equal buckets share a memory plan.
     std::string bucket;
 
-    // Returns the number of predictions that the loss is divided by: the number of labels or, in a UniVAE that inserts
-    // words, of insertions.
+    // Returns the number of predictions: the number of labels or, in a UniVAE that inserts words, of insertions.
     int predictions() const {
         return insertions.empty() ? labels.count : int(std::accumulate(insertions.begin(), insertions.end(), 0.0));
     }

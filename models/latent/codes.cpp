@@ -86,9 +86,9 @@ class Codes : public Points {
         s.code = nearest.code;
         return s;
     }
-    void learn(Tape& tape, const LatentSample& s, Tensor* weights) const override {
+    void learn(Tape& tape, const View& y, const View& code, const View& weights) const override {
         const CodeRule rule{options.groups, options.decay, 0.1, tape.stream(path_ + ".dead")};
-        learn_codes(s.y->view(), s.code->view(), weights->view(), rule, codes_->view(), counts_->view(), sums_->view());
+        learn_codes(y, code, weights, rule, codes_->view(), counts_->view(), sums_->view());
     }
     int code_parts() const override { return options.groups; }
     int code_choices() const override { return options.codes; }

@@ -85,8 +85,9 @@ class Latent {
     // document. Only called if options.source_prior is set; sample() then leaves out the KL.
     virtual void use_prior(Tape& /*tape*/, LatentSample& /*sample*/, Tensor* /*prior*/) const {}
     // Updates the states of the latent, such as codebooks (Parameters::add_state). Call it after the backward pass of
-    // a step. weights (B) are 1, or 0 for padding documents.
-    virtual void learn(Tape& /*tape*/, const LatentSample& /*sample*/, Tensor* /*weights*/) const {}
+    // a step. y(B,inputs()) and code(B,groups) are those of LatentSample, for all documents of the step. weights (B)
+    // are 1, or 0 for padding documents.
+    virtual void learn(Tape& /*tape*/, const View& /*y*/, const View& /*code*/, const View& /*weights*/) const {}
 
     // Whether some parameters still need initial values that are computed from the samples z of the first batch.
     // start() computes these values; its argument z has one sample per document.

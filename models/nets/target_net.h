@@ -15,10 +15,11 @@ class TargetNet {
     virtual const Backbone& head_stack() const = 0;  // the stack whose head predicts the labels
 
     // Returns the mean loss over the labels, with label smoothing. An insertion model returns the mean over the
-    // canvases (documents), and ignores `smoothing`.
+    // canvases (documents), and ignores `smoothing`. If the batch is a part of a larger batch, the sum over its own
+    // labels is divided by the number of all labels (Batch::whole).
     virtual Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double smoothing = 0) const {
         return head_stack().mean_loss(tape, hidden(tape, batch), batch.labels.tokens, batch.labels.weights,
-                                      batch.labels.count, smoothing);
+                                      batch.whole.predictions, smoothing);
     }
     // The losses of a batch without label smoothing, for evaluation: one per label or, in an insertion model, one per
     // canvas (the words inserted so far).

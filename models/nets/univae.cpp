@@ -198,7 +198,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     for (const LatentSample& s : loss.latents)
         for (Tensor* t : {s.z, s.y, s.kl, s.loss, s.prior, s.code})
             if (t) tape.retain(t);
-    const int targets = batch.predictions();
+    const int targets = batch.whole.predictions;
     if (insertion) {
         std::vector<double> weights = batch.insertions;
         for (double& w : weights) w /= targets;
@@ -223,27 +223,45 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     return loss;
 }
 
-void UniVae::start(const Batch& batch, const LatentNoise& noise) const {
+void UniVae::start(const std::vector<Batch>& parts, const std::function<LatentNoise(const Batch&)>& noise) const {
     const auto waits = [](const LatentLayer& l) { return l.latent->waits_for_data(); };
     if (std::none_of(latents.begin(), latents.end(), waits)) return;
     Arena arena(backbone.device(), Blocks::kept);
     Tape tape(arena, backbone.storage());
-    tape.begin("start");
-    const std::vector<LatentSample> samples = encode(tape, batch, &noise);
-    for (std::size_t l = 0; l < latents.size(); l++) {
-        if (!waits(latents[l])) continue;
-        const Numbers z = numbers_of(samples[l].z->view());
-        std::vector<Numbers> rows;
-        const auto Z = latents[l].latent->options.size;
-        for (int b = 0; b < batch.documents; b++) rows.emplace_back(z.begin() + b * Z, z.begin() + (b + 1) * Z);
-        latents[l].latent->start(std::move(rows));
+    std::vector<std::vector<Numbers>> rows(latents.size());
+    for (const Batch& batch : parts) {
+        tape.begin("start");
+        const LatentNoise drawn = noise(batch);
+        const std::vector<LatentSample> samples = encode(tape, batch, &drawn);
+        for (std::size_t l = 0; l < latents.size(); l++) {
+            if (!waits(latents[l])) continue;
+            const Numbers z = numbers_of(samples[l].z->view());
+            const auto Z = latents[l].latent->options.size;
+            for (int b = 0; b < batch.documents; b++) rows[l].emplace_back(z.begin() + b * Z, z.begin() + (b + 1) * Z);
+        }
+        tape.end();
     }
-    tape.end();
+    for (std::size_t l = 0; l < latents.size(); l++)
+        if (waits(latents[l])) latents[l].latent->start(std::move(rows[l]));
 }
 
-void UniVae::learn(Tape& tape, const Loss& loss) const {
-    for (std::size_t l = 0; l < loss.latents.size(); l++)
-        latents[l].latent->learn(tape, loss.latents[l], loss.documents);
+void UniVae::learn(Tape& tape, const Batch& part, const Loss& loss, bool last, Coded& coded) const {
+    if (!loss.documents) return;  // no latent has a codebook
+    coded.y.resize(latents.size());
+    coded.code.resize(latents.size());
+    const int count = part.documents;
+    if (!last) coded.weights.keep(loss.documents->view(), count);
+    const View weights = last ? coded.weights.join(loss.documents->view(), count) : View{};
+    for (std::size_t l = 0; l < latents.size(); l++) {
+        if (!loss.latents[l].code) continue;
+        const View y = loss.latents[l].y->view(), code = loss.latents[l].code->view();
+        if (last) {
+            latents[l].latent->learn(tape, coded.y[l].join(y, count), coded.code[l].join(code, count), weights);
+        } else {
+            coded.y[l].keep(y, count);
+            coded.code[l].keep(code, count);
+        }
+    }
 }
 
 }  // namespace masquerade

@@ -31,6 +31,7 @@
 #include "models/batch/batch.h"
 #include "models/nets/backbone.h"
 #include "models/nets/insertion_head.h"
+#include "models/latent/joined_rows.h"
 #include "models/latent/latent.h"
 #include "models/masks/words.h"
 
@@ -89,10 +90,16 @@ class UniVae {
     Loss loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const;
 
     // Some parameters of latents get initial values that depend on data (Latent::start). start() computes these values
-    // from the first batch. Call start() before the first training step.
-    void start(const Batch& batch, const LatentNoise& noise) const;
-    // Updates the states of the latents, such as codebooks. Call learn() after the backward pass.
-    void learn(Tape& tape, const Loss& loss) const;
+    // from the first batch, which may be cut into parts. Call start() before the first training step.
+    void start(const std::vector<Batch>& parts, const std::function<LatentNoise(const Batch&)>& noise) const;
+    // For latents with a codebook: the inputs, the codes and the weights of the documents of all parts of a batch.
+    struct Coded {
+        std::vector<JoinedRows> y, code;
+        JoinedRows weights;
+    };
+    // Updates the states of the latents, such as codebooks. Call learn() after the backward pass of each part of a
+    // batch. The states change after the last part. Before, the documents of the part are only stored in `coded`.
+    void learn(Tape& tape, const Batch& part, const Loss& loss, bool last, Coded& coded) const;
 
     int latent_of(int layer) const;  // index of the latent at the input of a layer; -1 if the layer has no latent
     // Position of the first decoder token for a sentence of n tokens.

@@ -10,6 +10,7 @@
 #include "models/runs/numbered_task.h"
 #include "models/runs/origin.h"
 #include "models/runs/sentence_task.h"
+#include "models/tasks/batch_parts.h"
 
 namespace masquerade {
 namespace {
@@ -20,12 +21,18 @@ class ClassifyTask : public NumberedTask {
 
     std::string next_batch(std::int64_t) override {
         const std::vector<Solved> some = run_.examples(next(), UINT64_MAX, false);
-        batch_ = run_.batch(some, next(), 64);
+        const std::vector<Sentence> all = run_.sentences(some, next());
+        batch_ = BatchParts(pointers_to(all), run_.settings.train.parts,
+                            [&](const Sentences& part) { return run_.batch(part, 64); });
+        tokens_ = 0;
+        for (const Sentence& s : all) tokens_ += std::int64_t(s.ids.size());
         advance(some.size());
-        return batch_.bucket;
+        return batch_.bucket();
     }
-    Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override { return run_.model.loss(tape, batch_).total; }
-    std::int64_t batch_tokens() const override { return batch_.rows.count(); }
+    int parts() const override { return batch_.count(); }
+    std::string next_part() override { return batch_.next(); }
+    Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override { return run_.model.loss(tape, batch_.now()).total; }
+    std::int64_t batch_tokens() const override { return tokens_; }
     Strings warnings() const override {
         return cut_warning(run_.source->cut(), run_.source->files, "files",
                            run_.settings.task.reads_words() ? "tokens" : "bytes",
@@ -44,7 +51,8 @@ class ClassifyTask : public NumberedTask {
     }
 
     ClassifyRun& run_;
-    Batch batch_;
+    BatchParts batch_;
+    std::int64_t tokens_ = 0;  // tokens of all parts, without padding
 };
 
 }  // namespace
@@ -144,14 +152,18 @@ std::vector<Solved> ClassifyRun::examples(std::uint64_t first, std::uint64_t end
     return some;
 }
 
-Batch ClassifyRun::batch(const std::vector<Solved>& some, std::uint64_t first, int pad_to) const {
+std::vector<Sentence> ClassifyRun::sentences(const std::vector<Solved>& some, std::uint64_t first) const {
     std::vector<Sentence> all;
     for (const Solved& s : some) {
         Sentence& sentence = all.emplace_back();
         sentence.name = int(first++ % 0x70000000);
         sentence.ids = s.tokens, sentence.asked = s.rows, sentence.target = s.answers;
     }
-    return question_objectives()[source->scattered].batch(pointers_to(all), 0, options_, pad_to);
+    return all;
+}
+
+Batch ClassifyRun::batch(const Sentences& some, int pad_to) const {
+    return question_objectives()[source->scattered].batch(some, 0, options_, pad_to);
 }
 
 std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
@@ -166,7 +178,8 @@ std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
     while (all.size() < count) {
         const std::uint64_t first = all.size();
         std::vector<Solved> some = examples(first, count, true);
-        const Batch b = batch(some, first, 1);
+        const std::vector<Sentence> read = sentences(some, first);
+        const Batch b = batch(pointers_to(read), 1);
         tape.begin("evaluate");
         Tensor* h = model.hidden(tape, b);
         const Numbers losses = numbers_of(stack.token_losses(tape, h, b.labels.tokens)->view()),

@@ -52,9 +52,11 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     // Returns consecutive examples, whose numbers start at `first` and stay below `end`. Stops before their tokens
     // exceed batch_tokens in total, but returns at least one example.
     std::vector<Solved> examples(std::uint64_t first, std::uint64_t end, bool held_out) const;
-    // Makes a batch of these examples, whose numbers are first, first + 1, ... Each document of the batch is named by
-    // the number of its example; random numbers, such as dropout, depend on this name.
-    Batch batch(const std::vector<Solved>& examples, std::uint64_t first, int pad_to) const;
+    // Returns these examples, whose numbers are first, first + 1, ..., as sentences. Each sentence is named by the
+    // number of its example; random numbers, such as dropout, depend on this name.
+    std::vector<Sentence> sentences(const std::vector<Solved>& examples, std::uint64_t first) const;
+    // Makes a batch of such sentences.
+    Batch batch(const Sentences& sentences, int pad_to) const;
 
     const std::unique_ptr<Examples> source;
 

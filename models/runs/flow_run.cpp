@@ -16,6 +16,7 @@
 #include "models/runs/numbered_task.h"
 #include "models/runs/origin.h"
 #include "models/runs/writer.h"
+#include "models/tasks/batch_parts.h"
 
 namespace masquerade {
 namespace {
@@ -59,14 +60,22 @@ class FlowTask : public NumberedTask {
 
     std::string next_batch(std::int64_t step) override {
         batch_ = run_.rows(next(), run_.settings.batch_tokens, false);
+        begin_ = cut_evenly(std::vector<std::size_t>(batch_.size(), 1), run_.settings.train.parts);
+        part_ = 0;
         advance(batch_.size());
         if (step == 0 && run_.model.steps.waits_for_data()) run_.model.steps.start(batch_);
-        return text("rows ", batch_.size());
+        return bucket();
+    }
+    int parts() const override { return int(begin_.size()) - 1; }
+    std::string next_part() override {
+        part_++;
+        return bucket();
     }
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
-        Tensor* losses = run_.model.losses(tape, constant_rows(tape, batch_, "x"));
-        const Numbers shares(batch_.size(), 1.0 / batch_.size());
-        const double constant = run_.model.constant();
+        const std::vector<Numbers> rows(batch_.begin() + begin_[part_], batch_.begin() + begin_[part_ + 1]);
+        Tensor* losses = run_.model.losses(tape, constant_rows(tape, rows, "x"));
+        const Numbers shares(rows.size(), 1.0 / batch_.size());
+        const double constant = run_.model.constant() * rows.size() / batch_.size();
         Tensor* weights = tape.constant("shares", losses->shape, losses->dtype, shares.data());
         Tensor* total = add(tape, weighted_sum(tape, losses, weights, "mean"),
                             tape.constant("constant", {1}, losses->dtype, &constant), "loss");
@@ -76,6 +85,7 @@ class FlowTask : public NumberedTask {
     std::int64_t batch_tokens() const override { return batch_.size(); }
 
   private:
+    std::string bucket() const { return text("rows ", begin_[part_ + 1] - begin_[part_]); }
     std::uint64_t hash() const override { return run_.points().hash(); }
     std::string changed() const override {
         return text(run_.settings.points, " has changed since the run was started");
@@ -84,6 +94,8 @@ class FlowTask : public NumberedTask {
 
     FlowRun& run_;
     std::vector<Numbers> batch_;
+    std::vector<std::size_t> begin_;  // index of the first row of each part of the batch, then the number of rows
+    std::size_t part_ = 0;            // index of the current part
 };
 
 // Returns `s` with `columns` set to the length of the vectors: from the weights or, if `weights` is null, from the

@@ -4,6 +4,7 @@
 #pragma once
 #include "data/sentences.h"
 #include "models/runs/run.h"
+#include "models/tasks/batch_parts.h"
 
 namespace masquerade {
 
@@ -26,15 +27,24 @@ class SentenceTask : public Task {
     void move_to(const std::vector<std::uint64_t>& place) override { source_.move_to(place); }
     void save(const std::string& folder) const override { base_run_.save_config(folder); }
     Strings warnings() const override { return lost_warnings(base_run_, train_); }
+    int parts() const override { return batch_.count(); }
+    std::string next_part() override { return batch_.next(); }
+    std::int64_t batch_tokens() const override { return batch_.now().whole.predictions; }
 
   protected:
     static constexpr std::size_t validated = 400;  // maximum number of held-out sentences that validate() uses
     static constexpr std::size_t shown = 4;        // maximum number of sentences in each list of show()
 
-    // Returns the sentences of the next batch.
-    Sentences take() { return source_.take(base_run_.common().batch_tokens); }
+    // Sets batch_ to the next sentences, cut into parts, and returns the bucket of the first part. make(some) makes the
+    // batch of a part.
+    std::string choose(const std::function<Batch(const Sentences&)>& make) {
+        const RunSettings& s = base_run_.common();
+        batch_ = BatchParts(source_.take(s.batch_tokens), s.train.parts, make);
+        return batch_.bucket();
+    }
 
     const std::vector<Sentence> train_, held_out_;
+    BatchParts batch_;  // the batch of the current step
 
   private:
     Run& base_run_;

@@ -51,13 +51,12 @@ class TargetTask : public SentenceTask {
     std::string next_batch(std::int64_t step) override {
         const std::uint32_t number = step;
         const Objective& objective = run_.mixture.at(run_.common().train.seed, number);
-        batch_ = objective.batch(take(), number, run_.objective_options(), 64);
-        return batch_.bucket;
+        const ObjectiveOptions options = run_.objective_options();
+        return choose([&](const Sentences& some) { return objective.batch(some, number, options, 64); });
     }
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
-        return run_.net().loss(tape, batch_, run_.common().label_smoothing).total;
+        return run_.net().loss(tape, batch_.now(), run_.common().label_smoothing).total;
     }
-    std::int64_t batch_tokens() const override { return batch_.labels.count; }
 
     // Returns the mean of the objectives' losses on held-out text, weighted as in the mixture. If there are several
     // objectives, the loss of each one follows.
@@ -90,7 +89,6 @@ class TargetTask : public SentenceTask {
 
   private:
     const TargetRun& run_;
-    Batch batch_;
 };
 
 }  // namespace

@@ -102,6 +102,10 @@ UniVaeOptions UniVaeSettings::net(int vocabulary_size) const {
     o.insertion = slots.head();
     if (o.inserts && word_dropout > 0)
         throw BadUsage("word_dropout is for decoder=causal: a decoder that inserts words never sees all of them");
+    if (train.parts > 1 && o.latent.free_bits > 0 && o.latent.free_bits_of == "batch")
+        throw BadUsage(text("parts=", train.parts,
+                            ": free_bits_of=batch needs the KL of the whole batch before its first "
+                            "backward; expected free_bits_of=sentence or number, or parts=1"));
     if (o.conditional && !pairs)
         throw BadUsage("conditional=true needs pairs=true: the decoder half reads the source of a pair");
     o.latent_sizes = numbers_with_commas("latent_size", latent_sizes, 2, 65536);

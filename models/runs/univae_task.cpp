@@ -9,17 +9,23 @@
 #include "models/tasks/univae_evaluation.h"
 
 namespace masquerade {
+
+LatentNoise UniVaeTask::noise_of(const Batch& part, std::int64_t step) const {
+    return run_.model.space.noise(part.names(), run_.settings.train.seed, step);
+}
+
 std::string UniVaeTask::next_batch(std::int64_t step) {
-    batch_ = halves_batch(run_.model, take(), step, options_, 64);
-    noise_ = run_.model.space.noise(batch_.names(), run_.settings.train.seed, step);
-    if (step == 0) run_.model.start(batch_, noise_);
-    return batch_.bucket;
+    const std::string bucket =
+        choose([&](const Sentences& some) { return halves_batch(run_.model, some, step, options_, 64); });
+    if (step == 0) run_.model.start(batch_.all(), [&](const Batch& part) { return noise_of(part, step); });
+    return bucket;
 }
 
 Tensor* UniVaeTask::loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) {
     const UniVaeSettings& s = run_.settings;
     double weight = kl_weight_at(s.kl_schedule, step, schedule_steps, s.beta);
-    last_ = run_.model.loss(tape, batch_, &noise_, weight);
+    const LatentNoise& noise = tape.hold(noise_of(batch(), step));
+    last_ = run_.model.loss(tape, batch(), &noise, weight);
     return last_.total;
 }
 
@@ -27,9 +33,11 @@ std::function<std::vector<Metric>()> UniVaeTask::metrics() {
     auto of_layers = std::make_shared<std::vector<ReadLater>>();
     for (const LatentSample& s : last_.latents)
         if (s.kl) of_layers->emplace_back(s.kl->view());
-    return [of_layers, kl = run_.model.space.constant_kl(), documents = batch_.documents]() mutable {
+    const int documents = batch().documents, all = batch().whole.documents;
+    const double constant = run_.model.space.constant_kl();
+    return [=, kl = constant * documents / all]() mutable {
         for (ReadLater& each : *of_layers)
-            for (int b = 0; b < documents; b++) kl += each[b] / documents;
+            for (int b = 0; b < documents; b++) kl += each[b] / all;
         if (of_layers->empty() && kl == 0) return std::vector<Metric>();
         return std::vector<Metric>{{"kl", kl}};
     };

@@ -13,9 +13,8 @@ class UniVaeTask : public SentenceTask {
 
     std::string next_batch(std::int64_t step) override;
     Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) override;
-    void learn(Tape& tape) override { run_.model.learn(tape, last_); }
-    std::int64_t batch_tokens() const override { return batch_.predictions(); }
-    const Batch& batch() const { return batch_; }  // the batch of the current step
+    void learn(Tape& tape) override { run_.model.learn(tape, batch(), last_, batch_.at_last(), coded_); }
+    const Batch& batch() const { return batch_.now(); }  // the current part of the batch of the step
     std::function<std::vector<Metric>()> metrics() override;
     std::vector<Metric> validate() override;
     std::string show(std::int64_t step) override;
@@ -27,11 +26,12 @@ class UniVaeTask : public SentenceTask {
     void fit(const std::string& step_folder, int sentences);
 
   private:
+    LatentNoise noise_of(const Batch& part, std::int64_t step) const;
+
     UniVaeRun& run_;
     const ObjectiveOptions options_;
-    Batch batch_;
-    LatentNoise noise_;
-    UniVae::Loss last_;
+    UniVae::Loss last_;  // of the current part
+    UniVae::Coded coded_;
 };
 
 }  // namespace masquerade

@@ -70,8 +70,8 @@ TEST_CASE("cuda device: memory is moved, released, and refused where there is no
     Buffer taken(std::size_t(1) << 20, Device::cuda);  // the fake device takes one page more
     CHECK_THROWS_WITH_AS(
         Buffer(std::size_t(3) << 20, Device::cuda),
-        "the GPU is out of memory: 3 MiB wanted in one piece, 2 of 4 MiB free; a smaller batch_tokens, "
-        "width or vocabulary needs less",
+        "the GPU is out of memory: 3 MiB wanted in one piece, 2 of 4 MiB free; more parts, or a smaller "
+        "batch_tokens, width or vocabulary, need less",
         BadInput);
 }
 

@@ -28,6 +28,7 @@ std::unique_ptr<RunSettings> small_settings(const Family& kind, const Strings& w
         if (config.has(key)) config.set(key, value);
     apply_words(kind, words, config);
     settings->train.seed = seed;
+    settings->train.parts = 1;  // a SmallStep is the whole batch
     return settings;
 }
 

@@ -128,7 +128,8 @@ TEST_CASE("classify run: batches hold the examples' rows and questions, and fill
     REQUIRE(some.size() == 7);  // each has 17 rows, and 7 fit into 120
     CHECK(some[1].tokens == run.source->example(6, false).tokens);
     CHECK(run.examples(0, 3, true).size() == 3);
-    const Batch b = run.batch(some, 5, 64);
+    const std::vector<Sentence> read = run.sentences(some, 5);
+    const Batch b = run.batch(pointers_to(read), 64);
     CHECK(b.rows.count() % 64 == 0);
     CHECK(b.labels.count == 21);
     CHECK(b.labels.rows[3] == 17 + some[1].rows[0]);
@@ -138,7 +139,8 @@ TEST_CASE("classify run: batches hold the examples' rows and questions, and fill
     CHECK(b.scored_graph.queries.empty());  // questions may be in any row
     const ClassifySettings l = tiny_classify("listops_mini");
     const ClassifyRun lists(l, learn_vocabulary(l, {}));
-    CHECK(!lists.batch(lists.examples(0, 9, false), 0, 64).scored_graph.queries.empty());
+    const std::vector<Sentence> nine = lists.sentences(lists.examples(0, 9, false), 0);
+    CHECK(!lists.batch(pointers_to(nine), 64).scored_graph.queries.empty());
     CHECK_THROWS_WITH_AS(ClassifyRun(l, learn_vocabulary(s, {})), doctest::Contains("is not that of task listops_mini"),
                          BadInput);
 }
@@ -150,7 +152,8 @@ TEST_CASE("classify run: a change where the mask does not look changes no answer
         Arena arena;
         Tape tape(arena, DType::f32);
         tape.begin("test");
-        const Batch b = run.batch(some, 0, 1);
+        const std::vector<Sentence> read = run.sentences(some, 0);
+        const Batch b = run.batch(pointers_to(read), 1);
         const std::vector<char> bits = bits_of(run.model.hidden(tape, b)->view());
         tape.end();
         return bits;

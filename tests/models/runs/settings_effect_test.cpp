@@ -34,6 +34,8 @@ class Watched : public Task, public Observer {
   public:
     Watched(Task& task, bool validates) : task_(task), validates_(validates) {}
     std::string next_batch(std::int64_t step) override { return task_.next_batch(step); }
+    int parts() const override { return task_.parts(); }
+    std::string next_part() override { return task_.next_part(); }
     Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) override {
         planned += tape.planned();
         return task_.loss(tape, step, schedule_steps);
