@@ -16,7 +16,7 @@ inline void declare_samples(Options& group, SampleOptions& o) {
                  "prior of the latents: fitted after training (default, if there is one), or uniform, as in training");
     group.number("--latent-temperature", o.latent_temperature, 0.0, 100.0,
                  fmt::format("how far latents from the fitted prior may be from known ones (default: {})",
-                             LatentPrior::default_temperature),
+                             MixturePrior::default_temperature),
                  "T");
     group.number("--refine", o.refine, 0, 1000, "how often each sample is encoded and reconstructed (default: 0)");
 }

@@ -33,8 +33,8 @@ std::vector<std::uint32_t> numbers_in(const std::string& lengths) {
 
 }  // namespace
 
-LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::uint64_t seed,
-                             const std::vector<int>& lengths) {
+MixturePrior MixturePrior::fit(const LatentSpace& space, const View& codes, std::uint64_t seed,
+                               const std::vector<int>& lengths) {
     const std::int64_t N = codes.rows(), D = codes.columns();
     if (D != space.numbers())
         throw Error(text("a prior was given codes ", codes.shape, "; expected (N, ", space.numbers(), ")"));
@@ -49,7 +49,7 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::u
     // save() stores the means as float. They are rounded here, so that this prior equals the prior loaded from a file.
     Numbers means(fitted.means());
     for (double& m : means) m = float(m);
-    LatentPrior prior(space, GaussianMixture(fitted.weights(), std::move(means), fitted.factor()));
+    MixturePrior prior(space, GaussianMixture(fitted.weights(), std::move(means), fitted.factor()));
     std::vector<std::uint32_t> with_length;
     for (int n : lengths) {
         with_length.resize(std::max<std::size_t>(with_length.size(), n + 1));
@@ -59,7 +59,7 @@ LatentPrior LatentPrior::fit(const LatentSpace& space, const View& codes, std::u
     return prior;
 }
 
-int LatentPrior::draw_length(std::uint64_t seed, std::uint32_t line) const {
+int MixturePrior::draw_length(std::uint64_t seed, std::uint32_t line) const {
     if (with_any_length_ == 0) return 0;
     std::uint32_t rest = Sequence(seed, "latent.length", line).below(with_any_length_);
     std::size_t n = 0;
@@ -67,28 +67,36 @@ int LatentPrior::draw_length(std::uint64_t seed, std::uint32_t line) const {
     return n;
 }
 
-void LatentPrior::know_lengths(std::vector<std::uint32_t> with_length) {
+void MixturePrior::know_lengths(std::vector<std::uint32_t> with_length) {
     const std::uint64_t all = std::accumulate(with_length.begin(), with_length.end(), std::uint64_t(0));
     if (all > UINT32_MAX) throw BadInput(text("its lengths are of ", all, " sentences, expected at most ", UINT32_MAX));
     with_length_ = std::move(with_length);
     with_any_length_ = all;
 }
 
-Numbers LatentPrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number, double temperature) const {
-    return projected(codes_.draw(make_stream(seed, "latent.fitted", number), line, temperature));
+Numbers LatentPrior::draw_rest(const Numbers&, int, int, std::uint64_t, std::uint32_t, std::uint32_t,
+                               std::optional<double>) const {
+    throw Error("this prior draws whole codes; it cannot draw some numbers of a code given the others");
 }
 
-Numbers LatentPrior::draw_rest(const Numbers& known, int from, int to, std::uint64_t seed, std::uint32_t line,
-                               std::uint32_t number, double temperature) const {
-    return projected(codes_.draw_rest(known, from, to, make_stream(seed, "latent.fitted", number), line, temperature));
+Numbers MixturePrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
+                           std::optional<double> temperature) const {
+    return projected(
+        codes_.draw(make_stream(seed, "latent.fitted", number), line, temperature.value_or(default_temperature)));
 }
 
-Numbers LatentPrior::projected(Numbers code) const {
+Numbers MixturePrior::draw_rest(const Numbers& known, int from, int to, std::uint64_t seed, std::uint32_t line,
+                                std::uint32_t number, std::optional<double> temperature) const {
+    return projected(codes_.draw_rest(known, from, to, make_stream(seed, "latent.fitted", number), line,
+                                      temperature.value_or(default_temperature)));
+}
+
+Numbers MixturePrior::projected(Numbers code) const {
     space_.project(code);
     return code;
 }
 
-void LatentPrior::save(const std::string& path, std::uint64_t model) const {
+void MixturePrior::save(const std::string& path, std::uint64_t model) const {
     const std::int64_t M = codes_.components(), D = codes_.dimensions();
     std::vector<float> means(codes_.means().begin(), codes_.means().end());
     std::string lengths;
@@ -107,7 +115,7 @@ void LatentPrior::save(const std::string& path, std::uint64_t model) const {
     });
 }
 
-LatentPrior LatentPrior::load(const std::string& path, const LatentSpace& space, std::uint64_t model) {
+MixturePrior MixturePrior::load(const std::string& path, const LatentSpace& space, std::uint64_t model) {
     TensorFile file(path);
     auto said = [&](const char* key) {
         auto found = file.metadata().find(key);
@@ -128,7 +136,7 @@ LatentPrior LatentPrior::load(const std::string& path, const LatentSpace& space,
     file.copy_to("means", view_of(means, {M, D}, "means"));
     Numbers weights = file.reals("weights"), factor = file.reals("factor");
     try {
-        LatentPrior prior(space, GaussianMixture(std::move(weights), {means.begin(), means.end()}, std::move(factor)));
+        MixturePrior prior(space, GaussianMixture(std::move(weights), {means.begin(), means.end()}, std::move(factor)));
         prior.know_lengths(numbers_in(file.metadata().count("lengths") ? said("lengths") : ""));
         return prior;
     } catch (const BadInput& e) {

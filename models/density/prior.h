@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A prior of the latents that is fitted after training to encoded training sentences: ex-post density estimation (Ghosh
+// Priors of the latents that are fitted after training to encoded training sentences: ex-post density estimation (Ghosh
 // et al. 2020; Dai & Wipf 2019). The code of a sentence is its latent vector without noise (z = mu): the latents of all
-// latent layers, one after another. docs/prior.md derives the prior, a mixture of Gaussians over codes.
+// latent layers, one after another. docs/prior.md derives MixturePrior, a mixture of Gaussians over codes.
 #pragma once
+#include <optional>
+
 #include "models/latent/latent.h"
 #include "models/density/mixture.h"
 
@@ -10,36 +12,50 @@ namespace masquerade {
 
 class LatentPrior {
   public:
-    // Default of `temperature` in draw(). docs/results/univae-default.md explains the value.
+    virtual ~LatentPrior() = default;
+
+    // Draws a code. `temperature` scales the noise from which the code is computed; if it is empty, each prior has its
+    // own default. The random numbers depend only on seed, line and `number`, the index of the sample for this line.
+    virtual Numbers draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
+                         std::optional<double> temperature = {}) const = 0;
+    // Like draw(), but draws only the numbers [from, to) of a code, given all other numbers of `code`. A prior that
+    // cannot do this returns false from draws_rest(), and its draw_rest() throws Error.
+    virtual bool draws_rest() const { return false; }
+    virtual Numbers draw_rest(const Numbers& code, int from, int to, std::uint64_t seed, std::uint32_t line,
+                              std::uint32_t number, std::optional<double> temperature = {}) const;
+    // Returns the number of tokens of a randomly drawn training sentence, or 0 if no lengths are known.
+    virtual int draw_length(std::uint64_t /*seed*/, std::uint32_t /*line*/) const { return 0; }
+};
+
+class MixturePrior : public LatentPrior {
+  public:
+    // Default of `temperature`. docs/results/univae-default.md explains the value.
     static constexpr double default_temperature = 0.25;
 
     // Fits a prior to the codes of N sentences, the rows of codes(N, space.numbers()), f32. `lengths` has the number of
     // tokens of each sentence, for draw_length(), or is empty.
-    static LatentPrior fit(const LatentSpace& space, const View& codes, std::uint64_t seed,
-                           const std::vector<int>& lengths = {});
+    static MixturePrior fit(const LatentSpace& space, const View& codes, std::uint64_t seed,
+                            const std::vector<int>& lengths = {});
 
-    // Draws a code, projected to the nearest point of the latent space. `temperature` scales the deviation of the code
-    // from the mean of its component. The random numbers depend only on seed, line and `number`, the index of the
-    // sample for this line.
+    // Codes are projected to the nearest point of the latent space. `temperature` scales the deviation of a code from
+    // the mean of its component.
     Numbers draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
-                 double temperature = default_temperature) const;
-    // Like draw(), but draws only the numbers [from, to) of a code, given all other numbers of `code`.
+                 std::optional<double> temperature = {}) const override;
+    bool draws_rest() const override { return true; }
     Numbers draw_rest(const Numbers& code, int from, int to, std::uint64_t seed, std::uint32_t line,
-                      std::uint32_t number, double temperature = default_temperature) const;
-
-    // Returns the number of tokens of a randomly drawn training sentence, or 0 if no lengths are known.
-    int draw_length(std::uint64_t seed, std::uint32_t line) const;
+                      std::uint32_t number, std::optional<double> temperature = {}) const override;
+    int draw_length(std::uint64_t seed, std::uint32_t line) const override;
 
     // save() writes the prior to a file, and load() reads it. `model` is a checksum of the weights of the model that
     // computed the codes. If the file is no prior, does not fit the latent space, or has another checksum, load()
     // throws BadInput with a message that names the file.
     void save(const std::string& path, std::uint64_t model) const;
-    static LatentPrior load(const std::string& path, const LatentSpace& space, std::uint64_t model);
+    static MixturePrior load(const std::string& path, const LatentSpace& space, std::uint64_t model);
 
     const GaussianMixture& codes() const { return codes_; }
 
   private:
-    LatentPrior(const LatentSpace& space, GaussianMixture codes) : space_(space), codes_(std::move(codes)) {}
+    MixturePrior(const LatentSpace& space, GaussianMixture codes) : space_(space), codes_(std::move(codes)) {}
 
     // Sets with_length_ and with_any_length_. Throws BadInput if the total number of sentences does not fit into 32
     // bits.

@@ -167,10 +167,9 @@ std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
 std::string UniVaeRun::fit_prior(const TrainingText& t) {
     if (model.options.latent.source_prior)
         throw BadUsage("--fit-prior: the run has source_prior=true, so its prior is learned with the model");
-    const int count = settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
-    UniVaeTask task(*this, sentences(t.train, model.options.conditional ? t.train_targets : Strings()), {});
-    task.fit(step_folder, count);
-    return text("fitted a prior of ", prior->codes().components(), " components; saved as ", prior_file(step_folder));
+    UniVaeTask task(*this, encoded_sentences(t), {});
+    const int components = task.fit(step_folder, prior_count());
+    return text("fitted a prior of ", components, " components; saved as ", prior_file(step_folder));
 }
 
 std::string UniVaeRun::description() const {
@@ -188,7 +187,7 @@ std::string UniVaeRun::writing_command(const std::string& folder) const {
 bool UniVaeRun::load_prior() {
     const std::string path = prior_file(step_folder);
     if (model.options.latent_layers == 0 || !std::filesystem::exists(path)) return false;
-    prior = std::make_shared<const LatentPrior>(LatentPrior::load(path, model.space, checksum_of(parameters)));
+    prior = std::make_shared<const MixturePrior>(MixturePrior::load(path, model.space, checksum_of(parameters)));
     return true;
 }
 
@@ -203,7 +202,7 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
         return;
     }
     const std::string word = temperature && asked.empty() ? "fitted" : asked;
-    prior_temperature = temperature.value_or(LatentPrior::default_temperature);
+    prior_temperature = temperature;
     if (model.options.latent_layers == 0 && !word.empty())
         throw BadUsage("a language model without latents (latent_layers=0) has no prior");
     if (word == "uniform") prior.reset();
@@ -292,6 +291,14 @@ ObjectiveOptions UniVaeRun::objective_options() const {
 
 std::vector<Sentence> UniVaeRun::sentences(const Strings& lines, const Strings& targets) const {
     return encode_pairs(tokenizer, lines, targets, settings.source_limit().tokens, settings.target_limit().tokens);
+}
+
+std::vector<Sentence> UniVaeRun::encoded_sentences(const TrainingText& t) const {
+    return sentences(t.train, model.options.conditional ? t.train_targets : Strings());
+}
+
+int UniVaeRun::prior_count() const {
+    return settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
 }
 
 std::vector<Numbers> UniVaeRun::features(const Strings& lines) const {

@@ -67,8 +67,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     // source, a word is refused with BadUsage, and a temperature scales the deviation from the mean of this prior.
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
-    // Draws the latents of a sample from the fitted prior or, if `prior` is null, from the prior of training
-    // (LatentSpace::prior). The result has the latents of all latent layers, one layer after another.
+    // Draws the latents of a sample from `prior` or, if it is null, from the prior of training (LatentSpace::prior). The result has the latents of all latent layers, one layer after another.
     Numbers draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
 
     // Returns the request for a sample, with drawn latents and with the start position for a drawn length.
@@ -77,7 +76,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     }
     // Draws the numbers [from, to) of the latent vector of each request anew:
     //   from a prior that depends on the source   given the source and the latents of the layers below
-    //   from a fitted prior                       given all other numbers of the vector
+    //   from `prior`                              given all other numbers of the vector (LatentPrior::draws_rest)
     //   from the prior of training                given the latents of the layers below (only gaussian_chain uses them)
     void redraw(std::vector<DecodeRequest>& requests, int from, int to, std::uint64_t seed) const;
     // For conditional models: returns requests for `count` targets of each source. The latents of the requests are
@@ -97,10 +96,15 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     InsertionRule insertion_rule() const;  // used only if the model inserts words
     ObjectiveOptions objective_options() const;
     std::vector<Sentence> sentences(const Strings& lines, const Strings& targets = {}) const;
+    // Returns the training sentences as they are encoded to latents. The maximum number of them to whose latents priors
+    // are fitted is prior_count().
+    std::vector<Sentence> encoded_sentences(const TrainingText& text) const;
+    int prior_count() const;
 
-    std::shared_ptr<const LatentPrior> prior;                     // the fitted prior; null if none is loaded or fitted
-    double prior_temperature = LatentPrior::default_temperature;  // temperature of the fitted prior
-    double source_temperature = 1;                                // temperature of a prior that depends on the source
+    // The prior from which samples are drawn: the fitted prior. Null: the prior of training.
+    std::shared_ptr<const LatentPrior> prior;
+    std::optional<double> prior_temperature;  // temperature of `prior`; empty: its default
+    double source_temperature = 1;            // temperature of a prior that depends on the source
 };
 
 }  // namespace masquerade

@@ -120,10 +120,12 @@ void UniVaeTask::finish(const std::string& step_folder) {
     }
 }
 
-void UniVaeTask::fit(const std::string& step_folder, int sentences) {
-    run_.prior =
-        std::make_shared<const LatentPrior>(fit_prior(run_.model, train_, sentences, run_.settings.train.seed));
-    run_.prior->save(UniVaeRun::prior_file(step_folder), checksum_of(run_.parameters));
+int UniVaeTask::fit(const std::string& step_folder, int sentences) {
+    const auto prior =
+        std::make_shared<const MixturePrior>(fit_prior(run_.model, train_, sentences, run_.settings.train.seed));
+    run_.prior = prior;
+    prior->save(UniVaeRun::prior_file(step_folder), checksum_of(run_.parameters));
+    return prior->codes().components();
 }
 
 }  // namespace masquerade

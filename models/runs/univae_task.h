@@ -21,9 +21,9 @@ class UniVaeTask : public SentenceTask {
     // Fits a prior. Does nothing if prior_sentences is 0 or the model has no latents. Also does nothing if the prior
     // depends on the source, because it is then trained with the model. If fitting fails, only logs a warning.
     void finish(const std::string& step_folder) override;
-    // Fits a prior to at most `sentences` training sentences and saves it in the step folder. Throws Error if this
-    // fails.
-    void fit(const std::string& step_folder, int sentences);
+    // Fits a prior to at most `sentences` training sentences and saves it in the step folder. Returns its number of
+    // components. Throws Error if this fails.
+    int fit(const std::string& step_folder, int sentences);
 
   private:
     LatentNoise noise_of(const Batch& part, std::int64_t step) const;

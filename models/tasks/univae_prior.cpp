@@ -44,19 +44,25 @@ void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, co
     });
 }
 
-LatentPrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most, std::uint64_t seed) {
+Sentences sentences_for_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most,
+                              std::uint64_t seed) {
     if (model.options.latent_layers == 0)
         throw BadUsage("a language model without latents (latent_layers=0) has no prior to fit");
     if (sentences.empty()) throw BadInput("there is no training sentence to fit a prior to");
     Sentences chosen;
     for (std::size_t i : drawn(sentences.size(), std::max(1, most), Sequence(seed, "prior.sentences")))
         chosen.push_back(&sentences[i]);
+    return chosen;
+}
+
+MixturePrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most, std::uint64_t seed) {
+    const Sentences chosen = sentences_for_prior(model, sentences, most, seed);
     std::vector<float> codes;  // one latent vector after another, model.space.numbers() values each
     for (const Numbers& code : mean_latents(model, chosen)) codes.insert(codes.end(), code.begin(), code.end());
     const Shape shape = {std::int64_t(chosen.size()), std::int64_t(codes.size() / chosen.size())};
     std::vector<int> lengths;
     for (const Sentence* s : chosen) lengths.push_back(s->ids.size());
-    return LatentPrior::fit(model.space, view_of(codes, shape, "prior.codes"), seed, lengths);
+    return MixturePrior::fit(model.space, view_of(codes, shape, "prior.codes"), seed, lengths);
 }
 
 }  // namespace masquerade

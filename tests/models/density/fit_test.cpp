@@ -127,7 +127,7 @@ TEST_CASE("prior: a component for every four of the rows that are fitted; those 
     for (int N : {1, 3, 4, 7, 8, 19, 20, 40, 43, 44, 200, 1000}) {
         CAPTURE(N);
         const int fitted = N - N / 20;
-        CHECK(LatentPrior::fit(space, some_rows(N, 2, false).view(), 1).codes().components() ==
+        CHECK(MixturePrior::fit(space, some_rows(N, 2, false).view(), 1).codes().components() ==
               std::max(1, fitted / 4));
     }
 }
@@ -140,7 +140,7 @@ TEST_CASE(
     const LatentSpace space(o, 1);
     for (int N : {4, 5, 7}) {  // so few rows that there is one component, and no row is held out
         const Rows rows = some_rows(N, 3, true);
-        const GaussianMixture g = LatentPrior::fit(space, rows.view(), 1).codes();
+        const GaussianMixture g = MixturePrior::fit(space, rows.view(), 1).codes();
         REQUIRE(g.components() == 1);
         Numbers mean, bare, floored;
         pool_of(rows, 0, mean, bare), pool_of(rows, 3.0 / N, mean, floored);

@@ -61,8 +61,8 @@ std::vector<float> codes_of(const LatentSpace& space, int n, std::uint64_t seed)
     return rows;
 }
 
-LatentPrior some_prior(const LatentSpace& space, int n = 600) {
-    return LatentPrior::fit(space, view_of(codes_of(space, n, 1), space.numbers()), 3);
+MixturePrior some_prior(const LatentSpace& space, int n = 600) {
+    return MixturePrior::fit(space, view_of(codes_of(space, n, 1), space.numbers()), 3);
 }
 
 UniVaeSettings small(LatentKind kind, int latent_layers) {
@@ -106,7 +106,7 @@ TEST_CASE("prior: draws are points of the space, near codes the nearer the lower
     for (LatentKind kind : kinds) {
         LatentSpace space = space_of(kind, 2, 8);
         std::vector<float> codes = codes_of(space, 600, 1);
-        LatentPrior prior = some_prior(space);
+        MixturePrior prior = some_prior(space);
         double before = -1;
         for (double temperature : {0.0, 0.5, 1.0}) {
             double distance = 0;
@@ -130,7 +130,7 @@ TEST_CASE("prior: draws are points of the space, near codes the nearer the lower
             CHECK(distance > before);
             before = distance;
         }
-        CHECK(prior.draw(5, 7, 0) == prior.draw(5, 7, 0, LatentPrior::default_temperature));
+        CHECK(prior.draw(5, 7, 0) == prior.draw(5, 7, 0, MixturePrior::default_temperature));
         CHECK(prior.draw(5, 7, 0) != prior.draw(5, 8, 0));
         CHECK(prior.draw(5, 7, 0) != prior.draw(5, 7, 1));
         CHECK(prior.draw(5, 7, 0) != prior.draw(6, 7, 0));
@@ -142,18 +142,18 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
     const std::string path = folder.file("prior.safetensors");
     for (LatentKind kind : kinds) {
         LatentSpace space = space_of(kind, 2, 8);
-        LatentPrior prior = some_prior(space);
+        MixturePrior prior = some_prior(space);
         prior.save(path, 77);
-        LatentPrior again = LatentPrior::load(path, space, 77);
+        MixturePrior again = MixturePrior::load(path, space, 77);
         for (std::uint32_t line = 0; line < 50; line++) CHECK(prior.draw(1, line, 2) == again.draw(1, line, 2));
         CHECK(prior.codes().means() == again.codes().means());
         CHECK(again.draw_length(1, 0) == 0);  // no lengths are known
     }
     LatentSpace sphere = space_of(LatentKind::vmf, 2, 8);
     const std::vector<int> lengths = {3, 9, 5, 5};
-    LatentPrior prior = LatentPrior::fit(sphere, view_of(codes_of(sphere, 4, 1), 16), 3, lengths);
+    MixturePrior prior = MixturePrior::fit(sphere, view_of(codes_of(sphere, 4, 1), 16), 3, lengths);
     prior.save(path, 77);
-    LatentPrior again = LatentPrior::load(path, sphere, 77);
+    MixturePrior again = MixturePrior::load(path, sphere, 77);
     std::map<int, int> drawn;
     for (std::uint32_t line = 0; line < 4000; line++) {
         drawn[prior.draw_length(1, line)]++;
@@ -164,7 +164,7 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
         CHECK(std::fabs(drawn[length] / 4000.0 - share) < 0.03);
     LatentSpace space = space_of(LatentKind::none, 2, 8);
     auto refusal = [&](const LatentSpace& s, std::uint64_t model) {
-        std::string message = message_of<BadInput>([&] { LatentPrior::load(path, s, model); });
+        std::string message = message_of<BadInput>([&] { MixturePrior::load(path, s, model); });
         CHECK_SAYS(message, path);
         return message;
     };
@@ -196,10 +196,10 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
     CHECK_SAYS(refusal(space, 77), "no density");  // the factor is all zeros
     for (std::size_t i = 0; i < 16; i++) square[i * 17] = 1;
     write(true);
-    CHECK(LatentPrior::load(path, space, 77).codes().components() == 2);
+    CHECK(MixturePrior::load(path, space, 77).codes().components() == 2);
     said["lengths"] = "0 0 0 4294967295";
     write(true);
-    CHECK(LatentPrior::load(path, space, 77).draw_length(1, 0) == 3);
+    CHECK(MixturePrior::load(path, space, 77).draw_length(1, 0) == 3);
     for (const auto& [numbers, why] :
          {std::pair{"0 0 2147483648 2147483648", "lengths are of 4294967296 sentences, expected at most 4294967295"},
           {"0 4294967296", "lengths hold 4294967296, expected whole numbers"},
@@ -229,30 +229,30 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
 TEST_CASE("prior: few codes, equal codes, one code") {
     LatentSpace space = space_of(LatentKind::vmf, 2, 8);
     for (int n : {1, 2, 5, 19, 21}) {
-        LatentPrior prior = some_prior(space, n);
+        MixturePrior prior = some_prior(space, n);
         for (double x : prior.draw(1, 0, 0, 1)) CHECK(std::isfinite(x));
     }
     std::vector<float> equal(std::size_t(16 * 40), 0.f);
     for (std::size_t i = 0; i < equal.size(); i += 8) equal[i] = 1;
-    LatentPrior prior = LatentPrior::fit(space, view_of(equal, 16), 1);
+    MixturePrior prior = MixturePrior::fit(space, view_of(equal, 16), 1);
     std::vector<double> z = prior.draw(1, 0, 0, 1);
     CHECK(z[0] > 0.99);
     CHECK(z[8] > 0.99);
     std::vector<float> three(48, 0.5f);
-    CHECK_SAYS(message_of<Error>([&] { LatentPrior::fit(space, view_of(three, 12), 1); }), "(N, 16)");
+    CHECK_SAYS(message_of<Error>([&] { MixturePrior::fit(space, view_of(three, 12), 1); }), "(N, 16)");
 }
 
 TEST_CASE("prior: a model's is the same for 1, 2 and 5 threads; none without latents or sentences") {
     for (LatentKind kind : kinds) {
         UniVaeRun run(small(kind, 2), words());
         std::vector<Sentence> sentences = run.sentences(lines(300, 1));
-        std::vector<LatentPrior> fitted;
+        std::vector<MixturePrior> fitted;
         for (int count : {1, 2, 5}) {
             set_threads(count);
             fitted.push_back(fit_prior(run.model, sentences, 200, 4));
         }
         set_threads(0);
-        for (const LatentPrior& other : fitted) {
+        for (const MixturePrior& other : fitted) {
             CHECK(other.codes().means() == fitted[0].codes().means());
             CHECK(other.codes().factor() == fitted[0].codes().factor());
         }
