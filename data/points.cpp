@@ -68,15 +68,14 @@ class ToySource : public VectorSource {
 
 constexpr std::int64_t one_in = 10;  // rows i with i % one_in = one_in - 1 are held out
 
-class FileSource : public VectorSource {
+class RowSource : public VectorSource {
   public:
-    FileSource(const std::string& path, std::uint64_t seed) : seed_(seed) {
-        rows_ = read_vectors(path, &hash_);
+    RowSource(Matrix rows, const std::string& its_name, std::uint64_t hash, std::uint64_t seed)
+        : seed_(seed), rows_(std::move(rows)), hash_(hash) {
         if (rows_.rows < one_in || rows_.columns < 2)
-            throw BadInput(text(path, " has ", rows_.rows, " rows of ", rows_.columns,
+            throw BadInput(text(its_name, " has ", rows_.rows, " rows of ", rows_.columns,
                                 " numbers; expected at least 10 rows of at least 2"));
-        name = path, columns = rows_.columns;
-        hash_ >>= 2;  // a checkpoint stores only numbers below 2^62
+        name = its_name, columns = rows_.columns;
     }
     std::vector<double> row(std::uint64_t number, bool held_out) const override {
         std::int64_t at = std::int64_t(number) * one_in + one_in - 1;
@@ -93,8 +92,8 @@ class FileSource : public VectorSource {
 
   private:
     const std::uint64_t seed_;
-    Matrix rows_;
-    std::uint64_t hash_ = 0;
+    const Matrix rows_;
+    const std::uint64_t hash_;
 };
 
 }  // namespace
@@ -119,13 +118,21 @@ Matrix read_vectors(const std::string& path, std::uint64_t* hash) {
     return m;
 }
 
+std::unique_ptr<VectorSource> rows_as_points(Matrix rows, const std::string& name, std::uint64_t hash,
+                                             std::uint64_t seed) {
+    return std::make_unique<RowSource>(std::move(rows), name, hash, seed);
+}
+
 std::unique_ptr<VectorSource> open_points(const std::string& what, std::uint64_t seed) {
     for (const Toy& toy : toys())
         if (what == toy.name) return std::make_unique<ToySource>(toy, seed);
     if (!std::filesystem::exists(what))
-        throw BadUsage(text("points=", what, " is neither ", joined(names_of(toys())),
-                            " nor a file; expected one of these names or a .npy file with a row for each vector"));
-    return std::make_unique<FileSource>(what, seed);
+        throw BadUsage(text(
+            "points=", what, " is neither ", joined(names_of(toys())),
+            " nor a file; expected one of these names, a .npy file with a row for each vector, or a run of univae"));
+    std::uint64_t hash = 0;
+    Matrix rows = read_vectors(what, &hash);
+    return rows_as_points(std::move(rows), what, hash >> 2, seed);  // a checkpoint stores only numbers below 2^62
 }
 
 }  // namespace masquerade

@@ -15,16 +15,18 @@ struct TextOrigin {
     // file: where the training data were read from:
     //   text                                    the absolute path of the file
     //   examples from files (classify)          the absolute path of their folder
-    //   vectors for a normalising flow          the path of the .npy file, as the user gave it
+    //   vectors for a normalising flow          the absolute path of the .npy file or, for latents, of the run folder
     //   data that the program generates itself  ""
     // held_out_file: absolute path of the held-out text; "" if the held-out lines do not come from a separate file.
     std::string file, held_out_file;
     // Number of lines and hash of the training data. lines is 0 if the model is trained on examples or vectors, not on
-    // text; read_again() then reads nothing. hash is 0 for the built-in grammar.
+    // text; read_again() then reads nothing. hash is 0 for the built-in grammar. If the training data are the latents of
+    // a run, hash is the checksum of this run's weights.
     std::uint64_t lines = 0, hash = 0;
     bool pairs = false;               // whether targets are read, too (source<TAB>target per line)
     std::uint64_t held_out_hash = 0;  // hash of held_out_file; 0 if there is no such file or its hash was not stored
     PairOptions made = {};            // the task that generated the pairs, if a task did
+    std::int64_t step = -1;  // the step of the run whose latents are the training data; -1: there is no such run
 };
 
 struct TrainingText {

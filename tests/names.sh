@@ -104,6 +104,7 @@ row_train() {
     shows 'train --resume' train --resume "$lm" --steps 4 --threads 1 --device cpu
     is 'train --resume: status' '' "$(cat err.$commands)"
     shows 'train, points' train flow points="$hostile.txt" --out "$new"
+    shows 'train, latents' train flow points="$univae" --out "$new"
     shows 'train --fit-prior' train --fit-prior "$univae" --threads 1 --device cpu
 }
 row_generate() {
@@ -120,6 +121,8 @@ row_generate() {
     shows 'generate, vectors' generate "$univae" --from-vectors "$hostile.npy" --device cpu
     is 'generate, vectors: status' '' "$(grep '^error: ' err.$commands)"
     shows 'generate, no vectors' generate "$univae" --from-vectors "$hostile.txt" --device cpu
+    shows 'generate, a prior of others' generate "$univae" --prior "$lm" --device cpu
+    shows 'generate, no prior' generate "$univae" --prior "$hostile.none" --device cpu
     shows 'generate, neighbours of none' generate "$lm" --nearest "$hostile.none"
 }
 row_evaluate() {

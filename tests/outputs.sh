@@ -33,6 +33,7 @@ generate	--vectors	generate run --nearest lines.txt
 generate	--vectors	generate run --from-vectors points.npy
 evaluate	--outputs	evaluate run --data other.tsv --labelled lines.txt
 evaluate	--outputs	evaluate run/latest
+generate	--vectors	generate run --prior judge
 tokenize	--simplify	tokenize --vocab vocab --replace replaced
 tokenize	--write-json	tokenize --vocab vocab
 inspect mask	--svg	inspect mask bert

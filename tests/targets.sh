@@ -324,7 +324,19 @@ train univae $latent latent=vq codes=16 groups=2 --data sentences.txt --steps 5 
 train --fit-prior coded > /dev/null 2>&1
 mkdir coded/latest/codes && : > coded/latest/codes/run.json # older versions kept a language model of codes there
 is 'samples of codes, by the prior' 9 "$(generate coded --count 9 | wc -l)"
-refuses 'a prior that is gone' 2 '--prior: codes not in {fitted,uniform}' generate coded --prior codes
+refuses 'a prior that is gone' 2 '--prior: there is no run codes; expected fitted, uniform or a run of' generate coded --prior codes
+refuses 'a flow of codes' 2 'the latents of latent=vq are codes' train flow points=coded --steps 1 --out refused
+train univae $latent latent=gaussian --data sentences.txt --steps 5 --out normal > /dev/null
+train flow points=normal --steps 3 --out flow > /dev/null
+is 'a flow of latents' 0 $?
+train --resume flow --steps 5 > /dev/null
+is 'a flow of latents is taken up again' 0 $?
+is 'samples of a flow, by the prior' 9 "$(generate normal --prior flow --count 9 | wc -l)"
+is 'samples of a flow are measured' 1 "$(evaluate normal --prior flow --limit 3 --importance 1 --samples 9 | grep -c '^samples_perplexity ')"
+refuses 'a flow of other weights' 1 'was trained on latents of the weights' generate latents --prior flow
+refuses 'a flow of some latents' 2 '--resample draws some latents given the others' generate normal --prior flow --resample 0:2
+mv normal moved
+refuses 'a flow whose run is gone' 1 'normal is gone: the flow was trained on the latents of this run' evaluate flow
 refuses 'labels that are none' 1 'sentences.txt has no labels; text<TAB>label is expected on every line' evaluate latents --labelled sentences.txt --limit 5 --samples 5
 train seq2seq --init lm $on_pairs --steps 1 batch_tokens=200 --out warm > warm.txt
 is 'two stacks start with one' 0 $?

@@ -12,10 +12,12 @@ namespace masquerade {
 
 // Declares the options for drawing samples from a UniVAE.
 inline void declare_samples(Options& group, SampleOptions& o) {
-    group.choice("--prior", o.prior, {"fitted", "uniform"},
-                 "prior of the latents: fitted after training (default, if there is one), or uniform, as in training");
+    group.input("--prior", o.prior, "NAME",
+                "prior of the latents: fitted after training (default, if there is one), uniform as in training, or a "
+                "flow: the folder of a run of ./train flow points=RUN");
     group.number("--latent-temperature", o.latent_temperature, 0.0, 100.0,
-                 fmt::format("how far latents from the fitted prior may be from known ones (default: {})",
+                 fmt::format("how far latents from the fitted prior may be from known ones (default: {}); with a "
+                             "flow, the factor of its noise (default: 1)",
                              MixturePrior::default_temperature),
                  "T");
     group.number("--refine", o.refine, 0, 1000, "how often each sample is encoded and reconstructed (default: 0)");

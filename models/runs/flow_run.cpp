@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/base/named.h"
 #include "engine/base/printable.h"
+#include "engine/io/checksum.h"
 #include "engine/tape/trace.h"
 #include "engine/tensor/numbers.h"
 #include "models/density/cholesky.h"
 #include "models/latent/normals.h"
+#include "models/runs/flow_prior.h"
 #include "models/runs/numbered_task.h"
 #include "models/runs/origin.h"
 #include "models/runs/writer.h"
@@ -86,7 +89,8 @@ class FlowTask : public NumberedTask {
 
   private:
     std::string bucket() const { return text("rows ", begin_[part_ + 1] - begin_[part_]); }
-    std::uint64_t hash() const override { return run_.points().hash(); }
+    // A checkpoint stores only numbers below 2^62.
+    std::uint64_t hash() const override { return run_.points().hash() & ((std::uint64_t(1) << 62) - 1); }
     std::string changed() const override {
         return text(run_.settings.points, " has changed since the run was started");
     }
@@ -98,11 +102,17 @@ class FlowTask : public NumberedTask {
     std::size_t part_ = 0;            // index of the current part
 };
 
-// Returns `s` with `columns` set to the length of the vectors: from the weights or, if `weights` is null, from the
-// points.
-FlowSettings with_columns(FlowSettings s, const TensorFile* weights) {
-    if (!weights) {
-        s.columns = open_points(s.points, s.train.seed)->columns;
+// Opens the points of a new run.
+std::unique_ptr<VectorSource> opened(const FlowSettings& s) {
+    if (std::filesystem::is_directory(s.points)) return latents_as_points(*load_latent_run(s.points), s.train.seed);
+    return open_points(s.points, s.train.seed);
+}
+
+// Returns `s` with `columns` set to the length of the vectors: from the points or, if `points` is null, from the
+// weights.
+FlowSettings with_columns(FlowSettings s, const VectorSource* points, const TensorFile* weights) {
+    if (points) {
+        s.columns = points->columns;
         return s;
     }
     for (const StoredTensor& t : weights->tensors())
@@ -121,8 +131,11 @@ FlowSettings::FlowSettings() {
 }
 
 void FlowSettings::declare(Config& c) {
-    c.add_path("points", &points, "the vectors: a toy in the plane; a path: a .npy file with a row for each vector",
-               names_of(toys()));
+    c.add_path(
+        "points", &points,
+        "the vectors: a toy in the plane; a path: a .npy file with a row for each vector, or a run of univae, whose "
+        "latents are the vectors",
+        names_of(toys()));
     declare_flow(c, flow, "");
     c.add("batch_rows", &batch_tokens, "vectors of a batch", 2, 1000000);
     c.add("held_out", &held_out, "maximum number of held-out vectors measured at a checkpoint", 1, 100000000);
@@ -136,7 +149,13 @@ void FlowSettings::adopt(const Stacks&) {
 FlowNetOptions FlowSettings::net(int) const { return {columns, flow}; }
 
 FlowRun::FlowRun(const FlowSettings& s, Vocabulary v, DType storage, Device device, const TensorFile* weights)
-    : RunOf(with_columns(s, weights), std::move(v), storage == DType::bf16 ? DType::f32 : storage, device, weights) {
+    : FlowRun(weights ? nullptr : opened(s), s, std::move(v), storage, device, weights) {}
+
+FlowRun::FlowRun(std::unique_ptr<VectorSource> points, const FlowSettings& s, Vocabulary v, DType storage,
+                 Device device, const TensorFile* weights)
+    : RunOf(with_columns(s, points.get(), weights), std::move(v), storage == DType::bf16 ? DType::f32 : storage, device,
+            weights),
+      points_(std::move(points)) {
     settings.precision = DType::f32;  // with numbers rounded to bf16, the inverse of the flow is inexact
 }
 
@@ -153,7 +172,8 @@ std::unique_ptr<Task> FlowRun::task(const TrainingText&) {
 
 const VectorSource& FlowRun::points() {
     if (points_) return *points_;
-    std::unique_ptr<VectorSource> opened = open_points(settings.points, settings.train.seed);
+    std::unique_ptr<VectorSource> opened = of_latents() ? latents_as_points(*latent_run(), settings.train.seed)
+                                                        : open_points(settings.points, settings.train.seed);
     if (opened->columns != settings.columns || (hash_ != 0 && opened->hash() != hash_))
         throw BadInput(text(settings.points,
                             " has changed since the run was started: restore the old file, or train on the new one "
@@ -164,16 +184,30 @@ const VectorSource& FlowRun::points() {
 
 void FlowRun::complete(TextOrigin& origin) const {
     if (!points_ || points_->hash() == 0) return;
-    origin.name = "vectors of " + settings.points;
-    origin.file = settings.points;
+    origin.step = points_->step;
+    origin.name = (origin.step < 0 ? "vectors of " : "latents of ") + points_->name;
+    origin.file = points_->name;
     origin.hash = points_->hash();
 }
 
-void FlowRun::loaded(const nlohmann::json& record) { hash_ = file_hash(record); }
+void FlowRun::loaded(const nlohmann::json& record) {
+    hash_ = file_hash(record);
+    latent_step_ = latent_step(record);
+}
+
+std::unique_ptr<UniVaeRun> FlowRun::latent_run() const {
+    std::unique_ptr<UniVaeRun> run = load_latent_run(settings.points, latent_step_);
+    if (const std::uint64_t found = checksum_of(run->parameters); found != hash_)
+        throw BadInput(text(run->step_folder, " has the weights ", hexadecimal(found),
+                            ", but the flow was trained on latents of the weights ", hexadecimal(hash_),
+                            "; expected the same checksum: restore the old weights, or train a new flow"));
+    return run;
+}
 
 std::string FlowRun::description() const {
-    return text(settings.flow.steps, " steps of width ", settings.flow.width, " on vectors of ", settings.columns,
-                " numbers, ", settings.points);
+    const bool latents = of_latents() || (points_ && points_->step >= 0);
+    return text(settings.flow.steps, " steps of width ", settings.flow.width, " on ", latents ? "latents" : "vectors",
+                " of ", settings.columns, " numbers, ", settings.points);
 }
 
 std::string FlowRun::writing_command(const std::string& folder) const {
@@ -187,8 +221,8 @@ std::vector<Numbers> FlowRun::rows(std::uint64_t first, std::uint64_t count, boo
     return all;
 }
 
-Numbers FlowRun::draw(std::uint64_t seed, std::uint32_t line, double temperature) const {
-    Numbers u = normals(make_stream(seed, "flow.sample", 0), line, 0, settings.columns);
+Numbers FlowRun::draw(std::uint64_t seed, std::uint32_t line, double temperature, std::uint32_t number) const {
+    Numbers u = normals(make_stream(seed, "flow.sample", number), line, 0, settings.columns);
     for (double& each : u) each *= temperature;
     return model.steps.inverse(std::move(u));
 }
@@ -225,6 +259,7 @@ RunWriter FlowRun::writer(const Writing& how) {
     if (how.search.top_k > 0 || how.search.top_p < 1)
         throw BadUsage("--top-k and --top-p choose among tokens: a flow has none");
     if (!how.nearest.empty()) throw BadUsage("--nearest compares sentences: a flow has none");
+    if (of_latents()) latent_run();  // refuses if the weights have changed, because samples are latents of them only
     const auto drawn = std::make_shared<Numbers>();  // all samples, for --vectors
     RunWriter writer;
     writer.samples = how.count > 0 ? how.count : 10;

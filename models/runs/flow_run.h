@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A run of a normalising flow, which learns the density of vectors with D numbers. The vectors are points of a toy
-// distribution, or the rows of a .npy file.
+// distribution, the rows of a .npy file, or the latents of a univae run (models/runs/flow_prior.h).
 #pragma once
 #include "data/points.h"
 #include "models/nets/flow.h"
@@ -8,6 +8,8 @@
 #include "models/runs/run_of.h"
 
 namespace masquerade {
+
+class UniVaeRun;
 
 struct FlowSettings : RunSettings {
     static constexpr const char *name = "flow", *what = "a normalising flow: an exact density of vectors, and samples";
@@ -44,19 +46,31 @@ class FlowRun : public RunOf<FlowSettings, FlowNet> {
     Measures measures(const Measuring& how) override;
     RunWriter writer(const Writing& how) override;
 
-    // Returns the points. The first call opens them. Throws BadInput if the run was loaded and the file of points has
-    // changed since training.
+    // Returns the points. In a loaded run, the first call opens them, and throws BadInput if the file of points, or the
+    // weights of the univae run, have changed since training.
     const VectorSource& points();
+    // In a loaded run. of_latents(): whether the points are latents of a univae run; hash(): the checksum of the
+    // weights of this univae run, or the hash of the file of points, or 0 for a toy.
+    bool of_latents() const { return latent_step_ >= 0; }
+    std::uint64_t hash() const { return hash_; }
     std::vector<Numbers> rows(std::uint64_t first, std::uint64_t count, bool held_out);
-    // Draws a vector, which depends only on the seed and the line. `temperature` scales the noise.
-    Numbers draw(std::uint64_t seed, std::uint32_t line, double temperature = 1) const;
+    // Draws a vector, which depends only on the seed, the line and the number of the vector for this line.
+    // `temperature` scales the noise.
+    Numbers draw(std::uint64_t seed, std::uint32_t line, double temperature = 1, std::uint32_t number = 0) const;
 
   protected:
     void loaded(const nlohmann::json& record) override;
 
   private:
+    // `points` are the points of a new run; null if the run will be loaded.
+    FlowRun(std::unique_ptr<VectorSource> points, const FlowSettings& s, Vocabulary v, DType storage, Device device,
+            const TensorFile* weights);
+    // Loads the univae run whose latents are the points. Throws BadInput if its weights have changed since training.
+    std::unique_ptr<UniVaeRun> latent_run() const;
+
     std::unique_ptr<VectorSource> points_;
-    std::uint64_t hash_ = 0;  // hash of the file of points, from run.json of a loaded run; 0: there is none
+    std::uint64_t hash_ = 0;         // from run.json of a loaded run, see hash()
+    std::int64_t latent_step_ = -1;  // from run.json of a loaded run: the step of the univae run; -1: there is none
 };
 
 }  // namespace masquerade

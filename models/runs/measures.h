@@ -24,7 +24,7 @@ struct Measures {
 
 // How latents are drawn from a prior and decoded to samples.
 struct SampleOptions {
-    std::string prior;  // "fitted", "uniform" or empty, see UniVaeRun::choose_prior
+    std::string prior;  // "fitted", "uniform", the path of a flow or empty, see UniVaeRun::choose_prior
     std::optional<double> latent_temperature;
     int refine = 0;  // how often a sample is encoded and decoded again, see UniVaeDecoder::search()
 };

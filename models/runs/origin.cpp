@@ -18,6 +18,7 @@ nlohmann::json json_of(const TextOrigin& o) {
                            {"lines", o.lines},
                            {"hash", fmt::format("{:016x}", o.hash)},
                            {"pairs", o.pairs}};
+    if (o.step >= 0) json["step"] = o.step;
     const PairOptions& m = o.made;
     if (m.any())
         json["made"] = {
@@ -41,7 +42,8 @@ TextOrigin origin_of(const std::string& run_json, const std::string& path) {
                 std::stoull(d.at("hash").get<std::string>(), nullptr, 16),
                 d.value("pairs", false),
                 std::stoull(d.value("held_out_hash", "0"), nullptr, 16),
-                made};
+                made,
+                d.value("step", std::int64_t(-1))};
     } catch (const std::exception&) {
         throw BadInput(text(path, " is not a run's record (no complete \"data\"); was it edited?"));
     }
@@ -51,6 +53,11 @@ std::uint64_t file_hash(const nlohmann::json& record) {
     const nlohmann::json::json_pointer hash("/data/hash");
     if (!record.contains(hash) || !record.at(hash).is_string()) return 0;
     return std::strtoull(record.at(hash).get_ref<const std::string&>().c_str(), nullptr, 16);
+}
+
+std::int64_t latent_step(const nlohmann::json& record) {
+    const nlohmann::json::json_pointer step("/data/step");
+    return record.contains(step) && record.at(step).is_number_unsigned() ? record.at(step).get<std::int64_t>() : -1;
 }
 
 }  // namespace masquerade

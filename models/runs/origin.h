@@ -15,4 +15,7 @@ TextOrigin origin_of(const std::string& run_json, const std::string& path);
 // has the contents of run.json. Returns 0 if `record` has no hash.
 std::uint64_t file_hash(const nlohmann::json& record);
 
+// Returns the step of the run whose latents are the training data (TextOrigin::step), or -1 if there is no such run.
+std::int64_t latent_step(const nlohmann::json& record);
+
 }  // namespace masquerade

@@ -7,6 +7,7 @@
 
 #include "engine/base/log.h"
 #include "input/number.h"
+#include "models/runs/flow_prior.h"
 #include "models/runs/univae_task.h"
 
 namespace masquerade {
@@ -193,7 +194,7 @@ bool UniVaeRun::load_prior() {
 
 void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> temperature) {
     if (asked == "uniform" && temperature)
-        throw BadUsage("--latent-temperature applies only to the fitted prior: leave out --prior uniform");
+        throw BadUsage("--latent-temperature applies only to priors fitted after training: leave out --prior uniform");
     if (model.options.latent.source_prior) {
         if (!asked.empty())
             throw BadUsage(text("--prior ", asked, ": the run has source_prior=true, so latents are drawn from the ",
@@ -207,6 +208,10 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
         throw BadUsage("a language model without latents (latent_layers=0) has no prior");
     if (word == "uniform") prior.reset();
     if (model.options.latent_layers == 0 || word == "uniform") return;
+    if (!word.empty() && word != "fitted") {
+        prior = load_flow_prior(word, *this);
+        return;
+    }
     if (!averaged && load_prior()) return;
     const auto missing = [&](const char* advice) {
         return averaged ? text("the mean of several checkpoints (--average) has no fitted prior: ", advice)

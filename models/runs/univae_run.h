@@ -62,6 +62,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     //   uniform   uses the prior of training; throws BadUsage if there is also a temperature
     //   ""        if there is a temperature, like fitted; else loads the fitted prior if there is one, and logs a note
     //             if there is none
+    //   a path    loads a flow that was trained on the latents of this run (load_flow_prior)
     // The mean of several checkpoints (Run::averaged) has no fitted prior. If the model has no latents, a word or a
     // temperature is refused with BadUsage; without them, nothing is done. If the prior of the model depends on the
     // source, a word is refused with BadUsage, and a temperature scales the deviation from the mean of this prior.
@@ -101,7 +102,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::vector<Sentence> encoded_sentences(const TrainingText& text) const;
     int prior_count() const;
 
-    // The prior from which samples are drawn: the fitted prior. Null: the prior of training.
+    // The prior from which samples are drawn: the fitted prior, or a flow. Null: the prior of training.
     std::shared_ptr<const LatentPrior> prior;
     std::optional<double> prior_temperature;  // temperature of `prior`; empty: its default
     double source_temperature = 1;            // temperature of a prior that depends on the source

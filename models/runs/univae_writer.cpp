@@ -109,6 +109,9 @@ class FromLatents {
         if ((!draws || a.rewrites() || language_model) && a.sampling.refine > 0)
             throw BadUsage("--refine applies only to samples from latents: leave it out here");
         if (draws) run.choose_prior(a.sampling.prior, a.sampling.latent_temperature);
+        if (!a.resample.empty() && run.prior && !run.prior->draws_rest())
+            throw BadUsage(text("--resample draws some latents given the others, but the flow --prior ",
+                                a.sampling.prior, " draws only whole vectors: leave out one of the two options"));
         for (const std::string& word : {a.resample, a.swap})
             if (!word.empty()) slice_ = slice_of(word, run.model);
         if (a.rewrites() && a.count > 0)
