@@ -156,6 +156,7 @@ FlowRun::FlowRun(std::unique_ptr<VectorSource> points, const FlowSettings& s, Vo
     : RunOf(with_columns(s, points.get(), weights), std::move(v), storage == DType::bf16 ? DType::f32 : storage, device,
             weights),
       points_(std::move(points)) {
+    if (points_) hash_ = points_->hash(), latent_step_ = points_->step;
     settings.precision = DType::f32;  // with numbers rounded to bf16, the inverse of the flow is inexact
 }
 
@@ -205,13 +206,13 @@ std::unique_ptr<UniVaeRun> FlowRun::latent_run() const {
 }
 
 std::string FlowRun::description() const {
-    const bool latents = of_latents() || (points_ && points_->step >= 0);
-    return text(settings.flow.steps, " steps of width ", settings.flow.width, " on ", latents ? "latents" : "vectors",
-                " of ", settings.columns, " numbers, ", settings.points);
+    return text(settings.flow.steps, " steps of width ", settings.flow.width, " on ",
+                of_latents() ? "latents" : "vectors", " of ", settings.columns, " numbers, ", settings.points);
 }
 
 std::string FlowRun::writing_command(const std::string& folder) const {
-    return "./generate " + shell_word(folder) + " --count 10";
+    const std::string run = of_latents() ? shell_word(settings.points) + " --prior " : "";
+    return "./generate " + run + shell_word(folder) + " --count 10";
 }
 
 std::vector<Numbers> FlowRun::rows(std::uint64_t first, std::uint64_t count, bool held_out) {

@@ -49,8 +49,8 @@ class FlowRun : public RunOf<FlowSettings, FlowNet> {
     // Returns the points. In a loaded run, the first call opens them, and throws BadInput if the file of points, or the
     // weights of the univae run, have changed since training.
     const VectorSource& points();
-    // In a loaded run. of_latents(): whether the points are latents of a univae run; hash(): the checksum of the
-    // weights of this univae run, or the hash of the file of points, or 0 for a toy.
+    // of_latents(): whether the points are latents of a univae run. hash(): the checksum of the weights of this univae
+    // run, or the hash of the file of points, or 0 for a toy.
     bool of_latents() const { return latent_step_ >= 0; }
     std::uint64_t hash() const { return hash_; }
     std::vector<Numbers> rows(std::uint64_t first, std::uint64_t count, bool held_out);
@@ -69,8 +69,10 @@ class FlowRun : public RunOf<FlowSettings, FlowNet> {
     std::unique_ptr<UniVaeRun> latent_run() const;
 
     std::unique_ptr<VectorSource> points_;
-    std::uint64_t hash_ = 0;         // from run.json of a loaded run, see hash()
-    std::int64_t latent_step_ = -1;  // from run.json of a loaded run: the step of the univae run; -1: there is none
+    // From the points of a new run, or from run.json of a loaded run. hash_: see hash(). latent_step_: the step of the
+    // univae run whose latents are the points, or -1.
+    std::uint64_t hash_ = 0;
+    std::int64_t latent_step_ = -1;
 };
 
 }  // namespace masquerade
