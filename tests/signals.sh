@@ -77,4 +77,30 @@ kill $pid; sleep 0.1; kill $pid 2> /dev/null
 wait $pid
 is 'two presses in a tenth of a second: status' 0 $?
 is 'two presses in a tenth of a second: said' 1 "$(grep -c '^stopped as asked' report)"
+
+# A job of docs/examples/seeds.sbatch that receives SIGTERM before its time is over, and is then submitted again, has the
+# bits of a job without a stop. The variables are those that Slurm sets.
+job() {  # job FOLDER
+    mkdir -p "$1" && cd "$1" && ln -sf "$build/train" train
+    SLURM_ARRAY_TASK_ID=3 SLURM_CPUS_PER_TASK=1 STEPS=3000 exec bash "$root/docs/examples/seeds.sbatch" \
+        unilm objective=lm $small --data ../pairs.tsv save_every=100000
+}
+(trap - EXIT; job straight > straight.txt 2>&1)
+is 'a job: status' 0 $?
+is 'a job: its seed' 3 "$(python3 -c 'import json; print(json.load(open("straight/seed-3/run.json"))["seed"])')"
+(trap - EXIT; job stopped > stopped.txt 2>&1) & pid=$!
+for _ in $(seq 400); do [ -s stopped/seed-3/log.jsonl ] && break; sleep 0.02; done
+kill $pid
+wait $pid
+is 'a job that is stopped: status' 0 $?
+is 'a job that is stopped: it is saved before its last step' 1 "$(grep -c '^stopped as asked' stopped.txt)"
+(trap - EXIT; job stopped > stopped.txt 2>&1)
+is 'a job that is submitted again: status' 0 $?
+for file in model.safetensors state.safetensors; do
+    cmp -s straight/seed-3/step-003000/$file stopped/seed-3/step-003000/$file
+    is "a job that is submitted again: $file" 0 $?
+done
+(trap - EXIT; job stopped > stopped.txt 2>&1)
+is 'a job that has already ended: status' 0 $?
+is 'a job that has already ended: no step more' step-003000 "$(readlink stopped/seed-3/latest)"
 finish signals
