@@ -39,8 +39,8 @@ class VectorSource {
 // file is damaged, is not a matrix of float32 or float64, or contains a number that is not finite.
 Matrix read_vectors(const std::string& path, std::uint64_t* hash = nullptr);
 
-// Returns the rows of a matrix, of which one row in ten is held out, as a source called `name`. Throws BadInput if there
-// are fewer than ten rows or two columns.
+// Returns the rows of a matrix, of which one row in ten is held out, as a source called `name`. Throws BadInput if
+// there are fewer than ten rows or two columns.
 std::unique_ptr<VectorSource> rows_as_points(Matrix rows, const std::string& name, std::uint64_t hash,
                                              std::uint64_t seed);
 

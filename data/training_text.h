@@ -20,8 +20,8 @@ struct TextOrigin {
     // held_out_file: absolute path of the held-out text; "" if the held-out lines do not come from a separate file.
     std::string file, held_out_file;
     // Number of lines and hash of the training data. lines is 0 if the model is trained on examples or vectors, not on
-    // text; read_again() then reads nothing. hash is 0 for the built-in grammar. If the training data are the latents of
-    // a run, hash is the checksum of this run's weights.
+    // text; read_again() then reads nothing. hash is 0 for the built-in grammar. If the training data are the latents
+    // of a run, hash is the checksum of this run's weights.
     std::uint64_t lines = 0, hash = 0;
     bool pairs = false;               // whether targets are read, too (source<TAB>target per line)
     std::uint64_t held_out_hash = 0;  // hash of held_out_file; 0 if there is no such file or its hash was not stored

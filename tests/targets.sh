@@ -335,7 +335,12 @@ is 'samples of a flow, by the prior' 9 "$(generate normal --prior flow --count 9
 is 'samples of a flow are measured' 1 "$(evaluate normal --prior flow --limit 3 --importance 1 --samples 9 | grep -c '^samples_perplexity ')"
 refuses 'a flow of other weights' 1 'was trained on latents of the weights' generate latents --prior flow
 refuses 'a flow of some latents' 2 '--resample draws some latents given the others' generate normal --prior flow --resample 0:2
+train --resume normal --steps 6 > /dev/null
+refuses 'a flow for the mean of several checkpoints' 2 'leave out --average' evaluate normal --average 2 --prior flow
 mv normal moved
+train flow --steps 1 --out moons > /dev/null
+train flow --steps 1 --out more-moons > report
+is 'a folder with the name of a toy does not hide the toy' 1 "$(grep -c ' numbers, moons$' report)"
 refuses 'a flow whose run is gone' 1 'normal is gone: the flow was trained on the latents of this run' evaluate flow
 refuses 'labels that are none' 1 'sentences.txt has no labels; text<TAB>label is expected on every line' evaluate latents --labelled sentences.txt --limit 5 --samples 5
 train seq2seq --init lm $on_pairs --steps 1 batch_tokens=200 --out warm > warm.txt

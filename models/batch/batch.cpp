@@ -90,7 +90,6 @@ Batch pack(const std::vector<Example>& examples, int pad_to) {
             b.shared.back().target += d.target;
     b.bucket = text(b.source.count(), ",", b.rows.count(), ",", b.labels.size(), ",", b.parts.size(), ",",
                     b.shared.size(), ",", b.labels.choices.size());
-    b.whole = {b.documents, b.predictions()};
     return b;
 }
 

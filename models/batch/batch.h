@@ -130,10 +130,8 @@ struct Batch : Halves {
     // The mask of the last layer if this layer runs only for the rows with a label. If scored_graph is empty, the last
     // layer runs for all rows.
     SegmentGraph scored_graph;
-    int documents = 0;  // number of real documents
-    // The counts of this batch or, if it is a part of a larger batch, of the larger batch. A loss is a sum divided by
-    // one of these counts, so the losses of all parts add up to the loss of the larger batch.
-    BatchCounts whole;
+    int documents = 0;    // number of real documents
+    BatchCounts part_of;  // if this batch is a part of a larger batch, the counts of the larger batch; else zeros
     // Text with everything that determines the memory of a step: the sizes, which pack() sets, and further information
     // such as the name of the objective. Batches with equal buckets share a memory plan.
     std::string bucket;
@@ -142,6 +140,9 @@ struct Batch : Halves {
     int predictions() const {
         return insertions.empty() ? labels.count : int(std::accumulate(insertions.begin(), insertions.end(), 0.0));
     }
+    // Returns the counts of this batch or, if it is a part of a larger batch, of the larger batch. A loss is a sum
+    // divided by one of these counts, so the losses of all parts add up to the loss of the larger batch.
+    BatchCounts whole() const { return part_of.documents > 0 ? part_of : BatchCounts{documents, predictions()}; }
     const SegmentGraph& graph_at(int layer) const { return masks.at(layer, graph); }
     const SegmentGraph& last_graph() const { return graph_at(int(masks.of_layer.size()) - 1); }
 };

@@ -39,7 +39,7 @@ class InsertionTransformer : public TargetNet {
     // Returns the mean loss per canvas, that is, per document.
     Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double /*smoothing*/ = 0) const override {
         std::vector<double> weights(batch.parts.size(), 0);
-        std::fill_n(weights.begin(), batch.documents, 1.0 / batch.whole.documents);
+        std::fill_n(weights.begin(), batch.documents, 1.0 / batch.whole().documents);
         return head->loss(tape, rows(tape, batch), batch, weights);
     }
     Losses losses(Tape& tape, const Batch& batch) const override { return {loss(tape, batch).losses, batch.documents}; }

@@ -19,7 +19,7 @@ class TargetNet {
     // labels is divided by the number of all labels (Batch::whole).
     virtual Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double smoothing = 0) const {
         return head_stack().mean_loss(tape, hidden(tape, batch), batch.labels.tokens, batch.labels.weights,
-                                      batch.whole.predictions, smoothing);
+                                      batch.whole().predictions, smoothing);
     }
     // The losses of a batch without label smoothing, for evaluation: one per label or, in an insertion model, one per
     // canvas (the words inserted so far).

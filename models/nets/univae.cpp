@@ -198,7 +198,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
     for (const LatentSample& s : loss.latents)
         for (Tensor* t : {s.z, s.y, s.kl, s.loss, s.prior, s.code})
             if (t) tape.retain(t);
-    const int targets = batch.whole.predictions;
+    const int targets = batch.whole().predictions;
     if (insertion) {
         std::vector<double> weights = batch.insertions;
         for (double& w : weights) w /= targets;

@@ -97,12 +97,17 @@ std::shared_ptr<const LatentPrior> load_flow_prior(const std::string& path, UniV
     if (!flow->of_latents())
         throw BadUsage(
             text("--prior: ", path, " was trained on ", flow->settings.points, ", not on latents of a run", expected));
+    if (run.averaged)
+        throw BadUsage(text("--prior: ", path,
+                            " was trained on latents of one checkpoint, not of the mean of several; "
+                            "leave out --average, or choose another prior"));
     const std::uint64_t wanted = flow->hash(), found = checksum_of(run.parameters);
     if (wanted != found)
-        throw BadInput(text("--prior: ", path, " was trained on latents of the weights ", hexadecimal(wanted), " (",
-                            flow->settings.points, "), but ",
-                            run.averaged ? "the mean of the checkpoints" : run.step_folder, " has the weights ",
-                            hexadecimal(found), "; expected the same checksum: train a flow on these weights"));
+        throw BadInput(
+            text("--prior: ", path, " was trained on latents of the weights ", hexadecimal(wanted), " (step ",
+                 flow->latent_step(), " of ", flow->settings.points, "), but ", run.step_folder, " has the weights ",
+                 hexadecimal(found),
+                 "; expected the same checksum: name that step of the run, or train a flow on these weights"));
     if (flow->settings.columns != run.model.space.numbers())
         throw BadInput(text("--prior: ", path, " has vectors of ", flow->settings.columns, " numbers, but ",
                             run.step_folder, " has latents of ", run.model.space.numbers()));

@@ -102,9 +102,13 @@ class FlowTask : public NumberedTask {
     std::size_t part_ = 0;            // index of the current part
 };
 
-// Opens the points of a new run.
+// Opens the points of a new run. The name of a toy is never a folder.
 std::unique_ptr<VectorSource> opened(const FlowSettings& s) {
-    if (std::filesystem::is_directory(s.points)) return latents_as_points(*load_latent_run(s.points), s.train.seed);
+    const Strings toy_names = names_of(toys());
+    const bool is_toy = std::find(toy_names.begin(), toy_names.end(), s.points) != toy_names.end();
+    std::error_code unreadable;
+    if (!is_toy && std::filesystem::is_directory(s.points, unreadable))
+        return latents_as_points(*load_latent_run(s.points), s.train.seed);
     return open_points(s.points, s.train.seed);
 }
 
@@ -156,7 +160,7 @@ FlowRun::FlowRun(std::unique_ptr<VectorSource> points, const FlowSettings& s, Vo
     : RunOf(with_columns(s, points.get(), weights), std::move(v), storage == DType::bf16 ? DType::f32 : storage, device,
             weights),
       points_(std::move(points)) {
-    if (points_) hash_ = points_->hash(), latent_step_ = points_->step;
+    if (points_) hash_ = points_->hash(), latent_step_ = points_->step, latent_folder_ = points_->name;
     settings.precision = DType::f32;  // with numbers rounded to bf16, the inverse of the flow is inexact
 }
 
@@ -193,11 +197,12 @@ void FlowRun::complete(TextOrigin& origin) const {
 
 void FlowRun::loaded(const nlohmann::json& record) {
     hash_ = file_hash(record);
-    latent_step_ = latent_step(record);
+    latent_step_ = masquerade::latent_step(record);
+    if (of_latents()) latent_folder_ = origin_of(run_json, "run.json").file;
 }
 
 std::unique_ptr<UniVaeRun> FlowRun::latent_run() const {
-    std::unique_ptr<UniVaeRun> run = load_latent_run(settings.points, latent_step_);
+    std::unique_ptr<UniVaeRun> run = load_latent_run(latent_folder_, latent_step_);
     if (const std::uint64_t found = checksum_of(run->parameters); found != hash_)
         throw BadInput(text(run->step_folder, " has the weights ", hexadecimal(found),
                             ", but the flow was trained on latents of the weights ", hexadecimal(hash_),
@@ -211,7 +216,9 @@ std::string FlowRun::description() const {
 }
 
 std::string FlowRun::writing_command(const std::string& folder) const {
-    const std::string run = of_latents() ? shell_word(settings.points) + " --prior " : "";
+    // The latest step of the univae run may be newer than the one whose latents are the points.
+    const std::string run =
+        of_latents() ? shell_word(fmt::format("{}/step-{:06}", latent_folder_, latent_step_)) + " --prior " : "";
     return "./generate " + run + shell_word(folder) + " --count 10";
 }
 
@@ -260,7 +267,7 @@ RunWriter FlowRun::writer(const Writing& how) {
     if (how.search.top_k > 0 || how.search.top_p < 1)
         throw BadUsage("--top-k and --top-p choose among tokens: a flow has none");
     if (!how.nearest.empty()) throw BadUsage("--nearest compares sentences: a flow has none");
-    if (of_latents()) latent_run();  // refuses if the weights have changed, because samples are latents of them only
+    if (of_latents()) latent_run();  // throws if the weights have changed, because samples are latents of them only
     const auto drawn = std::make_shared<Numbers>();  // all samples, for --vectors
     RunWriter writer;
     writer.samples = how.count > 0 ? how.count : 10;

@@ -53,6 +53,7 @@ class FlowRun : public RunOf<FlowSettings, FlowNet> {
     // run, or the hash of the file of points, or 0 for a toy.
     bool of_latents() const { return latent_step_ >= 0; }
     std::uint64_t hash() const { return hash_; }
+    std::int64_t latent_step() const { return latent_step_; }  // of the univae run; -1 if there is none
     std::vector<Numbers> rows(std::uint64_t first, std::uint64_t count, bool held_out);
     // Draws a vector, which depends only on the seed, the line and the number of the vector for this line.
     // `temperature` scales the noise.
@@ -73,6 +74,7 @@ class FlowRun : public RunOf<FlowSettings, FlowNet> {
     // univae run whose latents are the points, or -1.
     std::uint64_t hash_ = 0;
     std::int64_t latent_step_ = -1;
+    std::string latent_folder_;  // path of the folder of this univae run
 };
 
 }  // namespace masquerade

@@ -29,7 +29,7 @@ class SentenceTask : public Task {
     Strings warnings() const override { return lost_warnings(base_run_, train_); }
     int parts() const override { return batch_.count(); }
     std::string next_part() override { return batch_.next(); }
-    std::int64_t batch_tokens() const override { return batch_.now().whole.predictions; }
+    std::int64_t batch_tokens() const override { return batch_.now().whole().predictions; }
 
   protected:
     static constexpr std::size_t validated = 400;  // maximum number of held-out sentences that validate() uses

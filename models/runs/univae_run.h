@@ -68,7 +68,8 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     // source, a word is refused with BadUsage, and a temperature scales the deviation from the mean of this prior.
     void choose_prior(const std::string& word, std::optional<double> temperature);
     static std::string prior_file(const std::string& folder) { return folder + "/prior.safetensors"; }
-    // Draws the latents of a sample from `prior` or, if it is null, from the prior of training (LatentSpace::prior). The result has the latents of all latent layers, one layer after another.
+    // Draws the latents of a sample from `prior` or, if it is null, from the prior of training (LatentSpace::prior).
+    // The result has the latents of all latent layers, one layer after another.
     Numbers draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const;
 
     // Returns the request for a sample, with drawn latents and with the start position for a drawn length.

@@ -10,21 +10,22 @@
 
 namespace masquerade {
 
-LatentNoise UniVaeTask::noise_of(const Batch& part, std::int64_t step) const {
-    return run_.model.space.noise(part.names(), run_.settings.train.seed, step);
+LatentNoise UniVaeTask::noise_of(const Batch& part) const {
+    return run_.model.space.noise(part.names(), run_.settings.train.seed, step_);
 }
 
 std::string UniVaeTask::next_batch(std::int64_t step) {
     const std::string bucket =
         choose([&](const Sentences& some) { return halves_batch(run_.model, some, step, options_, 64); });
-    if (step == 0) run_.model.start(batch_.all(), [&](const Batch& part) { return noise_of(part, step); });
+    step_ = step;
+    if (step == 0) run_.model.start(batch_.all(), [&](const Batch& part) { return noise_of(part); });
     return bucket;
 }
 
 Tensor* UniVaeTask::loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) {
     const UniVaeSettings& s = run_.settings;
     double weight = kl_weight_at(s.kl_schedule, step, schedule_steps, s.beta);
-    const LatentNoise& noise = tape.hold(noise_of(batch(), step));
+    const LatentNoise& noise = tape.hold(noise_of(batch()));
     last_ = run_.model.loss(tape, batch(), &noise, weight);
     return last_.total;
 }
@@ -33,7 +34,7 @@ std::function<std::vector<Metric>()> UniVaeTask::metrics() {
     auto of_layers = std::make_shared<std::vector<ReadLater>>();
     for (const LatentSample& s : last_.latents)
         if (s.kl) of_layers->emplace_back(s.kl->view());
-    const int documents = batch().documents, all = batch().whole.documents;
+    const int documents = batch().documents, all = batch().whole().documents;
     const double constant = run_.model.space.constant_kl();
     return [=, kl = constant * documents / all]() mutable {
         for (ReadLater& each : *of_layers)

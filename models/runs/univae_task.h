@@ -26,11 +26,12 @@ class UniVaeTask : public SentenceTask {
     int fit(const std::string& step_folder, int sentences);
 
   private:
-    LatentNoise noise_of(const Batch& part, std::int64_t step) const;
+    LatentNoise noise_of(const Batch& part) const;
 
     UniVaeRun& run_;
     const ObjectiveOptions options_;
-    UniVae::Loss last_;  // of the current part
+    std::uint32_t step_ = 0;  // the step whose batch was chosen
+    UniVae::Loss last_;       // of the current part
     UniVae::Coded coded_;
 };
 

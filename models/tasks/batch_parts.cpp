@@ -31,10 +31,10 @@ BatchParts::BatchParts(const Sentences& sentences, int parts, const std::functio
     BatchCounts whole;
     for (std::size_t i = 0; i + 1 < begin.size(); i++) {
         batches_.push_back(make(Sentences(sentences.begin() + begin[i], sentences.begin() + begin[i + 1])));
-        whole.documents += batches_.back().whole.documents;
-        whole.predictions += batches_.back().whole.predictions;
+        whole.documents += batches_.back().documents;
+        whole.predictions += batches_.back().predictions();
     }
-    for (Batch& each : batches_) each.whole = whole;
+    for (Batch& each : batches_) each.part_of = whole;
 }
 
 }  // namespace masquerade

@@ -18,8 +18,8 @@ std::vector<std::size_t> cut_evenly(const std::vector<std::size_t>& sizes, int p
 class BatchParts {
   public:
     BatchParts() = default;
-    // Cuts the sentences into at most `parts` parts. make(some) makes the batch of a part. Batch::whole then counts the
-    // documents and predictions of all parts. The first part is the current one.
+    // Cuts the sentences into at most `parts` parts. make(some) makes the batch of a part. Batch::whole() then counts
+    // the documents and predictions of all parts. The first part is the current one.
     BatchParts(const Sentences& sentences, int parts, const std::function<Batch(const Sentences&)>& make);
 
     int count() const { return int(batches_.size()); }

@@ -256,8 +256,8 @@ TEST_CASE("flow prior: if the weights of the run change, or the run is gone, the
     {
         Training more(path, {});  // the run goes on, and keeps the step
         train(more, 3);
+        CHECK(load_run<FlowRun>(flow)->measures(10).at(3).value == 6);  // also while the run trains
     }
-    CHECK(load_run<FlowRun>(flow)->measures(10).at(3).value == 6);
     fs::rename(path + "/step-000002", runs.folder.file("step"));
     refused("no longer has step 2");
     fs::rename(path, runs.folder.file("elsewhere"));
