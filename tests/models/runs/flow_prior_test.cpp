@@ -119,7 +119,7 @@ TEST_CASE("flow prior: run.json records the run; a resumed flow has the bits of 
     CHECK(bits_of(flow->parameters.values()) == bits_of(load_run<FlowRun>(halves)->parameters.values()));
     CHECK(flow->of_latents());
     CHECK(flow->description() == "2 steps of width 8 on latents of 16 numbers, " + path);
-    CHECK(flow->writing_command("FLOW") == "./generate " + path + " --prior FLOW --count 10");
+    CHECK(flow->writing_command("FLOW") == "./generate " + path + "/step-000002 --prior FLOW --count 10");
     const nlohmann::json data = nlohmann::json::parse(read_file(straight + "/run.json")).at("data");
     CHECK(data.at("file") == path);
     CHECK(data.at("step") == 2);
