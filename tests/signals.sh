@@ -82,14 +82,14 @@ is 'two presses in a tenth of a second: said' 1 "$(grep -c '^stopped as asked' r
 # bits of a job without a stop. The variables are those that Slurm sets.
 job() {  # job FOLDER
     mkdir -p "$1" && cd "$1" && ln -sf "$build/train" train
-    SLURM_ARRAY_TASK_ID=3 SLURM_CPUS_PER_TASK=1 STEPS=3000 exec bash "$root/docs/examples/seeds.sbatch" \
+    SLURM_ARRAY_TASK_ID=3 SLURM_CPUS_PER_TASK=1 NAME=lm STEPS=3000 exec bash "$root/docs/examples/seeds.sbatch" \
         unilm objective=lm $small --data ../pairs.tsv save_every=100000
 }
 (trap - EXIT; job straight > straight.txt 2>&1)
 is 'a job: status' 0 $?
-is 'a job: its seed' 3 "$(python3 -c 'import json; print(json.load(open("straight/seed-3/run.json"))["seed"])')"
+is 'a job: its seed' 3 "$(python3 -c 'import json; print(json.load(open("straight/lm/seed-3/run.json"))["seed"])')"
 (trap - EXIT; job stopped > stopped.txt 2>&1) & pid=$!
-for _ in $(seq 400); do [ -s stopped/seed-3/log.jsonl ] && break; sleep 0.02; done
+for _ in $(seq 400); do [ -s stopped/lm/seed-3/log.jsonl ] && break; sleep 0.02; done
 kill $pid
 wait $pid
 is 'a job that is stopped: status' 0 $?
@@ -97,10 +97,10 @@ is 'a job that is stopped: it is saved before its last step' 1 "$(grep -c '^stop
 (trap - EXIT; job stopped > stopped.txt 2>&1)
 is 'a job that is submitted again: status' 0 $?
 for file in model.safetensors state.safetensors; do
-    cmp -s straight/seed-3/step-003000/$file stopped/seed-3/step-003000/$file
+    cmp -s straight/lm/seed-3/step-003000/$file stopped/lm/seed-3/step-003000/$file
     is "a job that is submitted again: $file" 0 $?
 done
 (trap - EXIT; job stopped > stopped.txt 2>&1)
 is 'a job that has already ended: status' 0 $?
-is 'a job that has already ended: no step more' step-003000 "$(readlink stopped/seed-3/latest)"
+is 'a job that has already ended: no step more' step-003000 "$(readlink stopped/lm/seed-3/latest)"
 finish signals

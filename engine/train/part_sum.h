@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Sums over the parts of a batch. Floating-point sums depend on their order, so the order is fixed: the sum of n parts
 // is the sum of the first h parts plus the sum of the other n - h parts, where h is the largest power of 2 below n.
-// Both sums are computed in the same way. The result therefore depends only on the parts and their number, and not on
-// which of them were summed in one place.
+// Both sums are computed recursively. The result therefore depends only on the parts and their number, and not on who
+// computes which of these sums.
 #pragma once
 #include <vector>
 
@@ -17,8 +17,9 @@ double sum_of_parts(const std::vector<double>& parts);
 class GradientSum {
   public:
     explicit GradientSum(Parameters& parameters) : parameters_(parameters) {}
-    // Call add() after the backward of each part, with `last` = true after the last part. It then stores the sum over
-    // all parts in Parameters::gradients(), and the next call begins a new sum.
+    // Call add() after the backward of each part, with `last` = true after the last part. The gradient of the part is
+    // Parameters::gradients(). After the last part, add() stores the sum over all parts there, and the next call begins
+    // a new sum.
     void add(bool last);
     std::size_t bytes() const;  // memory of the partial sums
 
@@ -26,7 +27,7 @@ class GradientSum {
     void add_to_gradients(const Buffer& sum) const;
 
     Parameters& parameters_;
-    std::vector<Buffer> sums_;  // sums_[k] is a sum of 2^k parts; it counts if bit k of parts_ is 1
+    std::vector<Buffer> sums_;  // sums_[k] is a sum of 2^k parts; it is in use if bit k of parts_ is 1
     std::uint32_t parts_ = 0;   // number of parts that have been added
 };
 

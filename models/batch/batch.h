@@ -105,7 +105,7 @@ struct Halves {
     const std::vector<int>& names() const { return cls.document; }  // for each document, the number that names it
 };
 
-// Numbers by which the loss of a batch is divided.
+// Counts of a batch. The loss of a batch is a sum divided by one of them.
 struct BatchCounts {
     int documents = 0;    // real documents
     int predictions = 0;  // Batch::predictions()

@@ -8,11 +8,12 @@ namespace masquerade {
 
 class JoinedRows {
   public:
-    // Keeps a copy of the first `count` rows of a part that is not the last one. A row is what has one index in the
+    // Keeps a copy of the first `count` rows of a part that is not the last one. Row i is the slice with index i in the
     // first dimension.
     void keep(const View& rows, int count) { append(rows, count * bytes_of_row(rows)); }
     // Returns the kept rows and then the first `count` rows of the last part, and forgets the kept rows. The view is
-    // valid until the next keep(). If no rows were kept, returns all rows of the last part itself.
+    // valid until the next keep(). If no rows were kept, copies nothing and returns all rows of the last part, also
+    // those from `count` on.
     View join(const View& last, int count) {
         if (used_ == 0) return last;
         append(last, count * bytes_of_row(last));
@@ -25,7 +26,7 @@ class JoinedRows {
 
   private:
     static std::size_t bytes_of_row(const View& rows) { return rows.bytes() / std::size_t(rows.shape[0]); }
-    // The memory only grows, because on a GPU, releasing memory waits for all work.
+    // The memory only grows, because freeing memory of a GPU waits until all work is done.
     void append(const View& rows, std::size_t bytes) {
         if (used_ + bytes > all_.bytes()) {
             Buffer larger(2 * (used_ + bytes), rows.device);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The batch of a training step, cut into parts that are trained on one after the other (TrainOptions::parts).
+// The batch of a training step, cut into parts (TrainOptions::parts). The forward and the backward run for one part
+// after the other. The optimiser then makes one update.
 #pragma once
 #include <functional>
 #include <utility>
