@@ -135,6 +135,11 @@ cuda_here    := $(BUILD)/libmasquerade_cuda.so
 endif
 ifneq ($(MAKECMDGOALS),clean)
 $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
+# run.json names the commit of the sources; + means that they have been changed since.
+commit := $(shell git describe --always --abbrev=12 --dirty=+ 2> /dev/null)
+$(call stamp,$(BUILD)/commit,$(commit))
+$(BUILD)/obj/tools/train.o: $(BUILD)/commit
+defines_tools/train = -DCOMMIT='"$(commit)"'
 of_library   := $(call objects,$(sources))
 of_tests     := $(call objects,$(tests))
 of_tools     := $(call objects,$(sort $(wildcard tools/*.cpp tools/*/*.cpp)))
@@ -188,7 +193,7 @@ $(library): $(of_library) $(library).list
 $(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | needs
 	@mkdir -p $(@D)
 	@echo '  c++  $<'
-	$(Q)$(CXX) $(flags) -MMD -MP -c $< -o $@
+	$(Q)$(CXX) $(flags) $(defines_$*) -MMD -MP -c $< -o $@
 $(BUILD)/obj/%.o: $(BUILDS)/units/%.cpp $(BUILD)/flags | needs
 	@mkdir -p $(@D)
 	@echo '  c++  $(patsubst $(BUILDS)/units/%.cpp,%,$<)'

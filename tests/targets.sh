@@ -58,13 +58,15 @@ for model in unilm seq2seq; do
         done
         train --resume halves-$model-$precision --steps 30 --threads 1 > report
         is "$model, $precision: resumed" 1 "$(grep -c '^done after 30 steps' report)"
-        is "$model, $precision: run.json has the commands and dates of the start and of the resume" "$root/train $root/train 2" \
+        is "$model, $precision: run.json has the commands, dates and commits of the start and of the resume" \
+            "$root/train $root/train 2 $(cat "$root/${BUILD:-build/release}/commit")" \
             "$(python3 -c '
 import json, re, sys
 start = json.load(open(sys.argv[1]))
 both = [start, start["resumed"][0]]
 dates = [x for x in both if re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", x["date"])]
-print(*[x["command"].split()[0] for x in both], len(dates))' halves-$model-$precision/run.json)"
+commits = {x.get("commit", "") for x in both}
+print(*[x["command"].split()[0] for x in both], len(dates), *commits)' halves-$model-$precision/run.json)"
         same_run "$model, $precision: 30 steps == 11 and 19 more" straight-$model-$precision \
             halves-$model-$precision 000030
     done

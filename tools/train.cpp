@@ -13,6 +13,10 @@
 #include "tools/program.h"
 #include "tools/say.h"
 
+#ifndef COMMIT
+#define COMMIT ""  // the Makefile sets the commit of the sources
+#endif
+
 using namespace masquerade;
 
 namespace {
@@ -62,6 +66,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     const std::unique_ptr<Training> made = training_of(a, common);
     Training& t = *made;
     t.command = a.command;
+    t.commit = COMMIT;
     t.options.steps = a.steps;
     t.options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
     // Without a limit, a resumed run continues to the end of its schedule.

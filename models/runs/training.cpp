@@ -156,6 +156,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
 Trainer& Training::trainer() {
     if (trainer_) return *trainer_;
     if (!command.empty()) (*record_)["command"] = command;
+    if (!commit.empty()) (*record_)["commit"] = commit;
     (*record_)["date"] = utc_date();
     trainer_.emplace(run->parameters, *task, folder, options);
     if (!resumed()) {

@@ -50,9 +50,9 @@ class Training {
     TrainOptions options;   // may be changed before the first call of trainer()
     std::string initial;    // path of the initial weights; empty: none, or resumed
     std::string was_given;  // the result of Start::give_weights(); empty: there are no initial weights
-    // The command line of the user in UTF-8, for run.json; empty: there is none. Set it before the first call of
-    // trainer().
-    std::string command;
+    // For run.json, both in UTF-8; empty: it has none. Set them before the first call of trainer(). command: the command
+    // line of the user; commit: the commit of the sources of the program.
+    std::string command, commit;
 
   private:
     std::shared_ptr<nlohmann::json> record_;  // run.json of a new run, or the entry that a resumed run adds to run.json
