@@ -106,6 +106,12 @@ const std::vector<Toy>& toys() {
     return all;
 }
 
+const Toy* find_toy(const std::string& name) {
+    for (const Toy& toy : toys())
+        if (name == toy.name) return &toy;
+    return nullptr;
+}
+
 Matrix read_vectors(const std::string& path, std::uint64_t* hash) {
     const std::string bytes = read_input<BadInput>(path, std::size_t(1) << 36);
     Matrix m;
@@ -124,8 +130,7 @@ std::unique_ptr<VectorSource> rows_as_points(Matrix rows, const std::string& nam
 }
 
 std::unique_ptr<VectorSource> open_points(const std::string& what, std::uint64_t seed) {
-    for (const Toy& toy : toys())
-        if (what == toy.name) return std::make_unique<ToySource>(toy, seed);
+    if (const Toy* toy = find_toy(what)) return std::make_unique<ToySource>(*toy, seed);
     if (!std::filesystem::exists(what))
         throw BadUsage(text(
             "points=", what, " is neither ", joined(names_of(toys())),

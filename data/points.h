@@ -17,6 +17,7 @@ struct Toy {
     void (*draw)(Sequence& random, double* x, double* y);
 };
 const std::vector<Toy>& toys();
+const Toy* find_toy(const std::string& name);  // null if there is no toy with this name
 
 class VectorSource {
   public:

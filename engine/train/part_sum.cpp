@@ -24,8 +24,8 @@ void GradientSum::add_to_gradients(const Buffer& sum) const {
         add_backward((parameters_.*trained)(partial), {(parameters_.*trained)(gradients), true}, {});
 }
 
-// Works like a binary counter. Let the gradients be those of part number parts_, counted from 0. Each trailing 1 of
-// parts_ is a sum of as many parts as the gradients by now contain: the parts just before them.
+// Works like adding 1 to a binary counter: sums_[k] is bit k. As long as the next bit is 1, its sum is added to the
+// gradients. It has as many parts as the gradients have by now, and these are the parts just before them.
 void GradientSum::add(bool last) {
     std::size_t k = 0;
     for (; parts_ >> k & 1; k++) add_to_gradients(sums_[k]);

@@ -82,8 +82,8 @@ class Task {
     // Returns lines for the user about text that training skips or truncates: "warning: ..." or "note: ...". Called
     // before the first step.
     virtual std::vector<std::string> warnings() const { return {}; }
-    // Returns the number of tokens of the whole batch, over all its parts, from which tokens per second are computed. Each task decides
-    // what it counts as a token: a label, a row, or a vector of numbers.
+    // Returns the number of tokens of the whole batch, over all its parts, from which tokens per second are computed.
+    // Each task decides what it counts as a token: a label, a row, or a vector of numbers.
     virtual std::int64_t batch_tokens() const = 0;
     // Returns a function that returns further numbers of the chosen part, such as terms of its loss. The numbers of all
     // parts are added up. metrics() is called before the tensors of the part are released, and requests the numbers

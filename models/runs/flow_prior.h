@@ -14,8 +14,8 @@ namespace masquerade {
 std::unique_ptr<UniVaeRun> load_latent_run(const std::string& path, std::int64_t step = -1);
 
 // Returns the latent vectors of the run's training sentences as points. They are the vectors to which the fitted prior
-// of the run is fitted: latents without noise, of at most `prior_sentences` sentences (UniVaeRun::prior_count). `seed` decides which
-// training vector belongs to which number (VectorSource::row).
+// of the run is fitted: latents without noise, of at most `prior_sentences` sentences (UniVaeRun::prior_count). `seed`
+// decides which training vector belongs to which number (VectorSource::row).
 std::unique_ptr<VectorSource> latents_as_points(const UniVaeRun& run, std::uint64_t seed);
 
 // Loads the flow in the run folder `path` as a prior of the latents of `run`. Throws BadUsage if `path` is no run of a

@@ -104,10 +104,8 @@ class FlowTask : public NumberedTask {
 
 // Opens the points of a new run. The name of a toy is never a folder.
 std::unique_ptr<VectorSource> opened(const FlowSettings& s) {
-    const Strings toy_names = names_of(toys());
-    const bool is_toy = std::find(toy_names.begin(), toy_names.end(), s.points) != toy_names.end();
     std::error_code unreadable;
-    if (!is_toy && std::filesystem::is_directory(s.points, unreadable))
+    if (!find_toy(s.points) && std::filesystem::is_directory(s.points, unreadable))
         return latents_as_points(*load_latent_run(s.points), s.train.seed);
     return open_points(s.points, s.train.seed);
 }
@@ -218,7 +216,7 @@ std::string FlowRun::description() const {
 std::string FlowRun::writing_command(const std::string& folder) const {
     // The latest step of the univae run may be newer than the one whose latents are the points.
     const std::string run =
-        of_latents() ? shell_word(fmt::format("{}/step-{:06}", latent_folder_, latent_step_)) + " --prior " : "";
+        of_latents() ? shell_word(latent_folder_ + "/" + RunFolder::step_name(latent_step_)) + " --prior " : "";
     return "./generate " + run + shell_word(folder) + " --count 10";
 }
 

@@ -253,8 +253,9 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
     folder.begin("");  // marks the folder as a run without a checkpoint, which a new run may overwrite
     save_tokenizer(folder);
     record["vocabulary_hash"] = hash_of_tokenizer(folder);
-    // The salt is a hash of the record without the device, the command, the date, the commit, and the paths of texts and
-    // weights. The same training on another machine, in another folder or at another time therefore has the same salt.
+    // The salt is a hash of the record without the device, the command, the date, the commit, and the paths of texts
+    // and weights. The same training on another machine, in another folder or at another time therefore has the same
+    // salt.
     nlohmann::json tied = record;
     for (const char* place : {"init", "device", "command", "date", "commit"}) tied.erase(place);
     if (tied.contains("data"))

@@ -50,8 +50,8 @@ class Training {
     TrainOptions options;   // may be changed before the first call of trainer()
     std::string initial;    // path of the initial weights; empty: none, or resumed
     std::string was_given;  // the result of Start::give_weights(); empty: there are no initial weights
-    // For run.json, both in UTF-8; empty: it has none. Set them before the first call of trainer(). command: the command
-    // line of the user; commit: the commit of the sources of the program.
+    // For run.json, both in UTF-8; an empty one is left out. Set them before the first call of trainer(). command: the
+    // command line of the user; commit: the commit of the sources of the program.
     std::string command, commit;
 
   private:

@@ -3,7 +3,6 @@
 // after the other. The optimiser then makes one update.
 #pragma once
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "data/sentences.h"

@@ -50,9 +50,9 @@ void take_block(std::size_t bytes) {
     bytes_of_workspaces() += bytes;
 }
 
-// Begins to fill the other half. Waits until the GPU has copied everything from that half. With one
-// part a step, the host has usually waited for the results of the step that used that half, so this wait is short. With
-// several parts, the host waits here until the part before the last one is finished.
+// Begins to fill the other half. Waits until the GPU has copied everything from that half. With one part a step, the
+// host has usually waited for the results of the step that used that half, so this wait is short. With several parts,
+// the host waits here until the part before the last one is finished.
 void turn() {
     if (!filled->copied) check(cudaEventCreateWithFlags(&filled->copied, cudaEventDisableTiming), "making an event");
     check(cudaEventRecord(filled->copied, cuda_stream()), "recording an event");
