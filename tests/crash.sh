@@ -14,6 +14,11 @@ settings="layers=3 latent_layers=2 width=32 inner=64 heads=2 vocabulary=500 batc
 steps=$((kills * 6))
 
 "$root/train" $settings --steps $steps --out alone > train.log 2>&1 || { cat train.log; exit 1; }
+# The state after a kill between the first step folder and run.json: the step must load.
+cp -a alone early
+mv early/run.json early/.run.json
+rm early/latest
+"$root/generate" early --count 1 > /dev/null 2>&1 || { echo "a run killed before it had a run.json does not load"; exit 1; }
 RANDOM=$seed
 echo "crash test: $kills kills, seed $seed"
 done=0 moments=0

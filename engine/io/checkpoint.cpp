@@ -57,7 +57,7 @@ void write_model(const std::string& folder, std::int64_t step, const Parameters&
 Metadata state_of(const Parameters& parameters) { return {{"model", hexadecimal(checksum_of(parameters))}}; }
 
 TensorFile open_model(const RunFolder& folder, std::int64_t step) {
-    const std::string config = folder.step_folder(step) + "/config.json", record = folder.file("run.json");
+    const std::string config = folder.step_folder(step) + "/config.json", record = folder.record_file();
     TensorFile model(folder.step_folder(step) + "/model.safetensors");
     if (const std::string said = said_by(model, "step"); differ(said, std::to_string(step)))
         throw BadInput(model.path(), " holds the weights of step ", clipped(said), "; expected those of step ", step,

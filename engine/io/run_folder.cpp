@@ -267,6 +267,12 @@ void RunFolder::remove_leftovers() const {
 
 void RunFolder::begin(const std::string& record) const { write(record_before, record); }
 
+std::string RunFolder::record_file() const {
+    std::error_code error;
+    const bool killed = !fs::exists(file("run.json"), error) && fs::exists(file(record_before), error);
+    return file(killed ? record_before : "run.json");
+}
+
 void RunFolder::promote_record() const {
     if (::rename(file(record_before).c_str(), file("run.json").c_str()) != 0 && errno != ENOENT)
         fail_to("write", file("run.json"));

@@ -61,6 +61,9 @@ class RunFolder {
     // Writes `record`, the contents of run.json, to the file .run.json. The first checkpoint renames the file to
     // run.json.
     void begin(const std::string& record) const;
+    // The path of run.json. If a run was killed after it had saved its first step and before it could rename .run.json,
+    // returns the path of .run.json, so that this step can be read.
+    std::string record_file() const;
     // Writes a file such as vocab.txt atomically: even after a crash, the file is either complete or unchanged.
     void write(const std::string& name, const std::string& bytes) const;
     // Appends a JSON object to log.jsonl as one line. The object should contain a "step": rewind() removes the lines

@@ -208,12 +208,12 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
         log_line("warning: ", weights.path(), ": ", weights.tensors().size() - parameters.all().size(),
                  " tensors do not belong to this model and were ignored; the first is ", first->name);
     }
-    run_json = read_file(folder.file("run.json"));
-    const nlohmann::json record = parse_input<BadInput>(run_json, folder.file("run.json"));
+    run_json = read_file(folder.record_file());
+    const nlohmann::json record = parse_input<BadInput>(run_json, folder.record_file());
     const auto resumed = record.find("resumed");
     if (!record.is_object() || (resumed != record.end() && !resumed->is_array()))
         throw BadInput(
-            text(folder.file("run.json"),
+            text(folder.record_file(),
                  " is not the record of a run: expected an object whose \"resumed\", if there is one, is a list; ",
                  "was it edited?"));
     salt = record.value("salt", "");  // open_model() has checked that the salt is a string
@@ -266,7 +266,7 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
 
 Vocabulary vocabulary_of(const RunFolder& folder) {
     const std::string path = folder.file("vocab.txt"), more = folder.file("tokenizer.json");
-    const nlohmann::json record = read_json(folder.file("run.json"));
+    const nlohmann::json record = read_json(folder.record_file());
     // The first versions of the program stored no vocabulary_hash in run.json. For their runs, nothing is checked.
     // Later versions hashed only vocab.txt and stored no "salt". If run.json has no salt, a hash of vocab.txt alone is
     // valid.
@@ -312,7 +312,7 @@ void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& sett
     settings.declare(keys);
     keys.from_json(config[model], path);
     // Version 0.1 stored the seed only in run.json.
-    const nlohmann::json record = read_json(folder.file("run.json"));
+    const nlohmann::json record = read_json(folder.record_file());
     const auto seed = record.find("seed");
     if (!config[model].contains("seed") && seed != record.end() && seed->is_number_unsigned())
         settings.train.seed = seed->get<std::uint64_t>();

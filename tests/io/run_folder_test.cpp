@@ -199,7 +199,10 @@ TEST_CASE("run folder: before its first checkpoint a run is in nobody's way") {
     // The state after a crash between saving the step and writing its record.
     fs::rename(path + "/run.json", path + "/.run.json");
     CHECK_SAYS(refusal(), "holds something already; continue with --resume");
+    CHECK(RunFolder::open(path).latest_step() == 1);
+    CHECK(RunFolder::open(path).record_file() == path + "/.run.json");
     CHECK(RunFolder::resume(path).latest_step() == 1);
+    CHECK(RunFolder::open(path).record_file() == path + "/run.json");
     CHECK(read_file(path + "/run.json") == "{}");
     fs::remove_all(path);
     fs::create_directories(path + "/.old-notes");
