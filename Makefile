@@ -4,6 +4,7 @@
 #                   FROM=tests/ops some files                     make install  library, headers, pkg-config (PREFIX)
 #                   KERNELS=engine/ops/gate.cpp those kernels alone, with FROM=tests/emulator/ladder
 # make asan tsan    the tests under sanitizers                    make debug    the programs at -O0, for gdb
+# make deps-mpi     install OpenMPI (Debian): with it, make also builds what several processes need to train together
 # make bench        ./bench, which times everything
 # make fuzz         strange text through the tokenizer, broken files through all that reads them, parts of several runs through
 #                   all that loads runs, under sanitizers (TARGET=tokenizer, readers or runs; MINUTES=10: of the first two and
@@ -58,7 +59,8 @@ endif
 $(BUILDS)/config.mk: tools/make/detect.sh $(BUILDS)/compilers $(wildcard /var/lib/dpkg/status)
 	@CXX='$(CXX)' NVCC='$(NVCC)' DEPS='$(DEPS)' $< > $@.$$$$ && mv $@.$$$$ $@
 
-sources  := $(sort $(shell find $(wildcard input engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*'))
+sources  := $(sort $(shell find $(wildcard input engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*' \
+              -not -path 'engine/mpi/*'))
 tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' -not -path 'tests/faults/*' \
               -not -path 'tests/cuda/library/*' -not -path 'tests/ptx/*'))
 ifdef FROM
@@ -85,7 +87,7 @@ object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
 # Ops are never in a unit, because their kernels take the time; programs are not, because each has a main(); the emulator,
 # the fuzzers and ./bench are not, because their files use the same names.
 UNIT     ?= 8
-alone    := engine/ops/% tests/emulator/% tests/fuzz/% tools/bench/% $(wildcard tools/*.cpp)
+alone    := engine/base/shared_library.cpp engine/ops/% tests/emulator/% tests/fuzz/% tools/bench/% $(wildcard tools/*.cpp)
 objects   = $(call object,$(filter $(alone),$1)) \
             $(patsubst %,$(BUILD)/obj/%.o,$(shell tools/make/units.sh $(BUILDS)/units $(UNIT) $(filter-out $(alone),$1)))
 
@@ -153,11 +155,12 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install lab book clean needs needs-tests $(shown)
+.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install lab book clean needs needs-tests $(shown)
+mpi_here := $(if $(filter 1,$(MPI_WORKS)),$(BUILD)/libmasquerade_mpi.so)
 walked   := inspect train
 stops    := engine/ops/% engine/nn/% engine/tape/% models/masks/% models/nets/%
 first    := $(filter-out bench,$(shown))  # a fifth of the compiling is ./bench, which nobody needs to train
-all: $(first) $(cuda_here)
+all: $(first) $(cuda_here) $(mpi_here)
 	@echo 'built $(first:%=./%) ($(CONFIG), $(MARCH), $(if $(cuda_here),CUDA for $(CUDA_ARCHS:%=sm_%),CPU only))'
 	@for note in $(NOTES); do echo "note: $$note"; done
 # For gdb, which walks on the CPU: ./train and the others stay the fast ones. A CUDA library that is there goes with them.
@@ -221,12 +224,18 @@ $(call object,$(row_ops)): $(BUILD)/row_ops.h.gch
 $(call object,$(row_ops)): private flags += -include $(BUILD)/row_ops.h
 -include $(BUILD)/row_ops.h.d
 
-# Where an installed CUDA library is looked for.
-$(BUILD)/obj/engine/ops/library.o: private flags += -DMASQUERADE_LIBRARY_FOLDER='"$(PREFIX)/lib"'
-$(BUILD)/obj/engine/ops/library.o: $(BUILDS)/library_folder
+# Where installed libraries are looked for.
+$(BUILD)/obj/engine/base/shared_library.o: private flags += -DMASQUERADE_LIBRARY_FOLDER='"$(PREFIX)/lib"'
+$(BUILD)/obj/engine/base/shared_library.o: $(BUILDS)/library_folder
 
 needs: ; @$(if $(MISSING),echo 'missing: $(MISSING). Run: make deps' >&2; exit 1)
 needs-tests: needs ; @$(if $(MISSING_TESTS),echo 'missing: $(MISSING_TESTS). Run: make deps' >&2; exit 1)
+
+# ---- the MPI library ------------------------------------------------------------------------------------------------
+$(BUILD)/libmasquerade_mpi.so: engine/mpi/mpi.cpp $(BUILD)/flags
+	@echo '  c++  $<'
+	$(Q)OMPI_CXX='$(CXX)' mpicxx $(flags) -DOMPI_SKIP_MPICXX -fPIC -shared -MMD -MP $< -o $@
+-include $(BUILD)/libmasquerade_mpi.d
 
 # ---- the CUDA library -----------------------------------------------------------------------------------------------
 $(BUILD)/libmasquerade_cuda.so: $(cuda_library)
@@ -388,6 +397,7 @@ compile_commands.json:
 
 # ---- packages, corpora, installing ----------------------------------------------------------------------------------
 deps: ; @tools/make/deps.sh $(MISSING) $(MISSING_TESTS) $(WANTED)
+deps-mpi: ; @tools/make/deps.sh $(if $(filter 1,$(MPI_WORKS)),,libopenmpi-dev openmpi-bin)
 
 ifeq ($(if $(FORCE),,$(wildcard corpus/SOURCE.json)),)
 data: $(BUILD)/corpus
@@ -398,7 +408,7 @@ endif
 
 version := $(shell sed -n 's/.*version = "\(.*\)".*/\1/p' engine/base/version.h)
 root    := $(DESTDIR)$(PREFIX)
-install: $(library) $(if $(cuda_here),$(cuda_library))
+install: $(library) $(if $(cuda_here),$(cuda_library)) $(mpi_here)
 	@install -d $(root)/lib/pkgconfig
 	@install -m 644 $^ $(root)/lib
 	@find input engine tokenizer data models -name '*.h' -exec install -D -m 644 {} $(root)/include/masquerade/{} \;

@@ -16,7 +16,7 @@ grep -HoE '^ *# *include "[^"]+"' $files | sed -E 's/^([^:]+):.*"(.*)"/\1 \2/' |
         return match(path, /^(engine|models)\/[^\/]+\//) || match(path, /^[^\/]+\//) ? substr(path, 1, RLENGTH - 1) : path
     }
     BEGIN {
-        count = split("input engine/base engine/tensor engine/math engine/ops engine/tape engine/nn engine/io engine/train " \
+        count = split("input engine/base engine/tensor engine/math engine/ops engine/tape engine/nn engine/io engine/train engine/mpi " \
                       "engine/check tokenizer data models/masks models/batch models/latent models/nets models/density " \
                       "models/tasks models/writing models/scoring models/runs tools tests docs", list, " ")
         for (i = 1; i <= count; i++) for (j = 1; j <= i; j++) may[list[i], list[j]] = 1

@@ -49,10 +49,14 @@ void flush_out();
 // Writes these bytes to standard output unchanged. Throws BadInput if that fails.
 void write_out(std::string_view bytes);
 
+// Whether the processes that mpirun or srun starts do one work together (engine/base/processes.h). If not, each of them
+// is a program of its own.
+enum class Together { no, yes };
+
 // The body of main(). setup(options) declares the options; body(common) does the work and throws on failure. `work`
 // says what a GPU can do for the program. Returns the exit status.
 int run_program(int argc, char** argv, const std::string& name, const std::string& description,
                 const std::function<void(Options&)>& setup, const std::function<void(const Common&)>& body,
-                Work work = Work::none);
+                Work work = Work::none, Together together = Together::no);
 
 }  // namespace masquerade

@@ -7,6 +7,9 @@
 #include <set>
 
 #include "engine/base/memory.h"
+#include "engine/base/processes.h"
+#include "engine/base/version.h"
+#include "engine/io/checkpoint.h"
 #include "engine/tape/trace.h"
 #include "models/runs/origin.h"
 #include "models/runs/training.h"
@@ -50,7 +53,7 @@ void fit_prior_of(const Arguments& a, const Common& common) {
 std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
     if (!a.resume.empty()) {
         expect_only(
-            a.given, {"--resume", "words", "--steps", "--minutes", "--threads", "--device", "--trace"},
+            a.given, {"--resume", "words", "--steps", "--minutes", "--threads", "--device", "--patience", "--trace"},
             "--resume keeps the settings of the run: it can be combined only with --steps, --minutes, --threads, "
             "--device, --trace and settings of the optimiser (learning_rate=...)");
         return std::make_unique<Training>(a.resume, a.wanted.words, common.device);
@@ -59,6 +62,16 @@ std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
     if (common.seed_given) a.wanted.words.push_back("seed=" + std::to_string(common.seed));
     a.wanted.device = common.device;
     return std::make_unique<Training>(a.wanted);
+}
+
+// Throws BadUsage if the processes do not train the same model in the same way. They must, as each of them computes all
+// updates.
+void expect_equal(const Training& t, const std::string& command, Device device) {
+    const std::string mine =
+        text(command, " (", t.text.train.size(), " sentences, ", name_of(device), ", weights ",
+             fmt::format("{:016x}", checksum_of(t.run->parameters)), ", version ", version, " ", COMMIT, ")");
+    for (const std::string& other : gather_messages(mine))
+        if (other != mine) throw BadUsage(text("the processes differ: one runs ", mine, ", another ", other));
 }
 
 void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
@@ -81,6 +94,13 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     // was_given: a text that lists which weights were copied (Start::give_weights)
     if (!t.initial.empty()) say("init    {}\n        {}\n", t.initial, t.was_given);
     std::fflush(stdout);
+    if (const int count = processes().count(); count > 1) {
+        expect_equal(t, a.command, common.device);
+        say("shared  by {} processes; {} parts of each batch\n", count, t.options.parts);
+        if (t.options.parts < count)
+            log_line("warning: parts=", t.options.parts, ": a batch has fewer parts than there are processes, so ",
+                     count - t.options.parts, " of them compute nothing; start the run with parts=", count);
+    }
     if (!t.resumed())
         for (const std::string& warning : t.task->warnings()) log_line(warning);
     Trainer& trainer = t.trainer();
@@ -104,6 +124,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
     say("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(), t.folder.path(),
         double(peak_resident_bytes()) / (1 << 20));
+    if (!alone()) say("sent    {:.1f} MiB by process 0\n", double(processes().bytes_sent) / (1 << 20));
     const std::string write = t.run->writing_command(t.folder.path());
     if (!write.empty()) say("next    {}\n", write);
     say("{}./evaluate {}\n        ./train --resume {}{}\n", write.empty() ? "next    " : "        ", run, run,
@@ -152,6 +173,9 @@ int main(int argc, char** argv) {
             app.number("--minutes", a.minutes, 0.0, 1e6, "stop after M minutes (default: 10; 0: no limit)", "M");
             app.choice("--precision", a.precision, {"f32", "bf16"},
                        "f32, or bf16 with f32 master weights (default: bf16 if the device multiplies it fast)", "TYPE");
+            app.number("--patience", processes().patience, 1.0, 1e6,
+                       "with mpirun or srun: end all processes if one does not answer for S seconds (default: 600)",
+                       "S");
             app.choice("--trace", a.trace, {"nan"}, "nan: stop at the first number that is not finite", "WHAT");
             app.footer(settings_tables());
         },
@@ -159,5 +183,5 @@ int main(int argc, char** argv) {
             if (!a.fit_prior.empty()) return fit_prior_of(a, common);
             train(a, common, start);
         },
-        Work::models);
+        Work::models, Together::yes);
 }

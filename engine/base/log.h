@@ -14,11 +14,16 @@ namespace masquerade {
 // the progress bar, because the message would otherwise follow the bar on the same line.
 inline void (*before_log_line)() = nullptr;
 
+// If true, log_line() writes only lines that begin with "error: ". Set in all processes but the first of a run that
+// several processes train (engine/base/processes.h).
+inline bool quiet_log = false;
+
 // Writes one line: log_line("warning: ", path, ": ", count, " lines were truncated"). Control characters in the parts
 // are escaped. Safe to call from any thread: lines never mix.
 template <class... Parts>
 void log_line(const Parts&... parts) {
     const std::string line = printable(text(parts...)) + '\n';
+    if (quiet_log && line.rfind("error: ", 0) != 0) return;
     if (before_log_line) before_log_line();
     std::fwrite(line.data(), 1, line.size(), stderr);
 }

@@ -153,6 +153,10 @@ View Parameters::flat(const Buffer& buffer, const char* path) const {
     return View{buffer.data(), dtype_, buffer.device(), {length_}, path};
 }
 
+View Parameters::trained(const View& all) const {
+    return View{all.data, all.dtype, all.device, {trained_end_}, "trained parameters"};
+}
+
 View Parameters::matrices(const View& all) const {
     return View{all.data, all.dtype, all.device, {matrices_end_}, "matrices"};
 }

@@ -81,8 +81,10 @@ class Parameters {
     View values() const { return flat(values_, "parameters"); }
     View gradients() const { return flat(gradients_, "gradients"); }
     View flat(const Buffer& buffer, const char* path) const;
-    // The two trained parts of a flat view: first the parameters with two or more dimensions, then all other
-    // parameters, each in the order of declaration. The states follow after both parts.
+    // The part of a flat view that the optimiser updates, without the states that follow it.
+    View trained(const View& flat_view) const;
+    // The two pieces of trained(): first the parameters with two or more dimensions, then all other parameters, each in
+    // the order of declaration.
     View matrices(const View& flat_view) const;
     View vectors(const View& flat_view) const;
     // The bf16 copies that the ops read, in the layout of matrices(). If the storage type is not bf16, there are no

@@ -3,12 +3,7 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
-#include <filesystem>
-
-#ifndef MASQUERADE_LIBRARY_FOLDER
-#define MASQUERADE_LIBRARY_FOLDER "/usr/local/lib"
-#endif
+#include "engine/base/shared_library.h"
 
 namespace masquerade {
 namespace {
@@ -30,34 +25,13 @@ std::string shown(const LibraryStamp& s) {
                 s.edition, ':', interface.str());
 }
 
-// Returns the message of dlerror() without line breaks, and without `path` at its beginning.
-std::string loader_error(const std::string& path) {
-    const char* said = dlerror();
-    std::string reason = said ? said : "unknown";
-    if (reason.compare(0, path.size() + 2, path + ": ") == 0) reason.erase(0, path.size() + 2);
-    for (char& c : reason)
-        if (c == '\n') c = ' ';
-    return reason;
-}
-
 }  // namespace
 
-std::string find_cuda_library() {
-    if (const char* named = std::getenv("MASQUERADE_CUDA"); named && *named) return named;
-    namespace fs = std::filesystem;
-    std::error_code ignored;
-    const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-    for (const fs::path& folder : {program.parent_path(), fs::path(MASQUERADE_LIBRARY_FOLDER)})
-        if (!folder.empty() && fs::exists(folder / file_name, ignored)) return (folder / file_name).string();
-    return "";
-}
+std::string find_cuda_library() { return find_library(file_name, "MASQUERADE_CUDA"); }
 
 const CudaLibrary& open_cuda_library(const std::string& path) {
     constexpr LibraryStamp expected = this_stamp();
-    // If a name has no slash, dlopen() would search the system's library folders, not the current folder.
-    const std::string exact = path.find('/') == std::string::npos ? "./" + path : path;
-    void* handle = dlopen(exact.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) throw BadInput("the CUDA library ", path, " cannot be opened: ", loader_error(exact));
+    void* handle = open_library(path, "the CUDA library");
     auto entry = reinterpret_cast<CudaEntry>(dlsym(handle, "masquerade_cuda"));
     const CudaLibrary* library = entry ? entry() : nullptr;
     if (!library) {

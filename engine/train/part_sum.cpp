@@ -1,45 +1,159 @@
 // SPDX-License-Identifier: MIT
 #include "engine/train/part_sum.h"
 
+#include <algorithm>
+
+#include "engine/base/processes.h"
 #include "engine/ops/ops.h"
 #include "engine/tensor/copy.h"
+#include "engine/tensor/numbers.h"
 
 namespace masquerade {
 namespace {
 
-double sum_of(const double* parts, std::size_t n) {
-    if (n == 1) return parts[0];
-    std::size_t h = 1;
+// Returns how many of n parts, n > 1, belong to the left one of the two sums: the largest power of 2 below n.
+int left_of(int n) {
+    int h = 1;
     while (2 * h < n) h *= 2;
+    return h;
+}
+
+double sum_of(const double* parts, int n) {
+    if (n == 1) return parts[0];
+    const int h = left_of(n);
     return sum_of(parts, h) + sum_of(parts + h, n - h);
 }
 
-}  // namespace
-
-double sum_of_parts(const std::vector<double>& parts) { return sum_of(parts.data(), parts.size()); }
-
-void GradientSum::add_to_gradients(const Buffer& sum) const {
-    const View partial = parameters_.flat(sum, "partial sum"), gradients = parameters_.gradients();
-    for (const auto trained : {&Parameters::matrices, &Parameters::vectors})
-        add_backward((parameters_.*trained)(partial), {(parameters_.*trained)(gradients), true}, {});
-}
-
-// Works like adding 1 to a binary counter: sums_[k] is bit k. As long as the next bit is 1, its sum is added to the
-// gradients. It has as many parts as the gradients have by now, and these are the parts just before them.
-void GradientSum::add(bool last) {
-    std::size_t k = 0;
-    for (; parts_ >> k & 1; k++) add_to_gradients(sums_[k]);
-    if (last) {
-        for (; parts_ >> k; k++)
-            if (parts_ >> k & 1) add_to_gradients(sums_[k]);
-        parts_ = 0;
+void find_nodes(const PartRange& node, const PartRange& share, std::vector<PartRange>& found) {
+    if (node.end <= share.begin || share.end <= node.begin) return;
+    if (share.begin <= node.begin && node.end <= share.end) {
+        found.push_back(node);
         return;
     }
-    if (k == sums_.size()) sums_.emplace_back(parameters_.gradients().bytes(), parameters_.device());
-    copy(parameters_.gradients(), parameters_.flat(sums_[k], "partial sum"));
-    parts_++;
+    const int middle = node.begin + left_of(node.count());
+    find_nodes({node.begin, middle}, share, found);
+    find_nodes({middle, node.end}, share, found);
 }
 
-std::size_t GradientSum::bytes() const { return sums_.size() * parameters_.gradients().bytes(); }
+// The sum of a node of this or another process. Only the slice that this process adds up is needed.
+struct NodeSum {
+    PartRange parts;
+    View slice;
+};
+
+// Returns the sum of all parts of `node`, computed from `known`, the sums of nodes from left to right. `next` is the
+// first of them that has not been used. The tensors in `known` may be overwritten.
+View sum_of(const PartRange& node, const std::vector<NodeSum>& known, std::size_t& next) {
+    if (known[next].parts.begin == node.begin && known[next].parts.end == node.end) return known[next++].slice;
+    const int middle = node.begin + left_of(node.count());
+    const View left = sum_of({node.begin, middle}, known, next), right = sum_of({middle, node.end}, known, next);
+    add_backward(right, {left, true}, {});
+    return left;
+}
+
+// Part i of a vector that is cut into n slices. Slices begin at multiples of 16 numbers, like parameters.
+View slice_of(const View& all, int i, int n) {
+    const auto begin = [&](std::int64_t k) { return k == n ? all.count() : all.count() / 16 * k / n * 16; };
+    View slice = all;
+    slice.data = all.at(begin(i));
+    slice.shape = {begin(i + 1) - begin(i)};
+    return slice;
+}
+Bytes bytes_of(const View& view) { return {view.data, view.bytes()}; }
+
+}  // namespace
+
+double sum_of_parts(const std::vector<double>& parts) { return sum_of(parts.data(), int(parts.size())); }
+
+PartRange share_of(int parts, int rank, int count) {
+    const auto begin = [&](std::int64_t k) { return int((parts * k + count - 1) / count); };
+    return {begin(rank), begin(rank + 1)};
+}
+
+std::vector<PartRange> nodes_within(const PartRange& share, int parts) {
+    std::vector<PartRange> found;
+    find_nodes({0, parts}, share, found);
+    return found;
+}
+
+void GradientSum::add_to_gradients(const Buffer& sum) const {
+    add_backward(trained(sum), {parameters_.trained(parameters_.gradients()), true}, {});
+}
+
+void GradientSum::keep_in(std::vector<Buffer>& sums, std::size_t i) const {
+    if (i == sums.size()) sums.emplace_back(parameters_.gradients().bytes(), parameters_.device());
+    copy(parameters_.trained(parameters_.gradients()), trained(sums[i]));
+}
+
+// Computes the sum of the node that has `part`, a tree of its own. Works like adding 1 to a binary counter: sums_[k] is
+// bit k. As long as the next bit is 1, its sum is added to the gradients. It has as many parts as the gradients have by
+// now, and these are the parts just before them.
+void GradientSum::add(int part, int parts) {
+    const std::vector<PartRange> mine = nodes_within(share_of(parts, processes().rank(), processes().count()), parts);
+    std::size_t node = 0, k = 0;
+    while (!mine[node].has(part)) node++;
+    for (; added_ >> k & 1; k++) add_to_gradients(sums_[k]);
+    if (part + 1 < mine[node].end) {
+        keep_in(sums_, k);
+        added_++;
+        return;
+    }
+    for (; added_ >> k; k++)
+        if (added_ >> k & 1) add_to_gradients(sums_[k]);
+    added_ = 0;
+    if (node + 1 < mine.size()) keep_in(nodes_, node);
+}
+
+void GradientSum::finish(int parts) {
+    const int count = processes().count(), rank = processes().rank();
+    if (count == 1) return;
+    std::vector<std::vector<PartRange>> nodes;  // of each process
+    for (int i = 0; i < count; i++) nodes.push_back(nodes_within(share_of(parts, i, count), parts));
+    const View gradients = parameters_.trained(parameters_.gradients());
+    std::vector<OnHost> mine;  // the sums of this process
+    for (std::size_t k = 0; k < nodes[rank].size(); k++)
+        mine.emplace_back(k + 1 < nodes[rank].size() ? trained(nodes_[k]) : gradients);
+
+    const View own = slice_of(gradients, rank, count);
+    std::size_t foreign = 0, rounds = 0;
+    for (int i = 0; i < count; i++) {
+        if (i != rank) foreign += nodes[i].size();
+        rounds = std::max(rounds, nodes[i].size());
+    }
+    if (received_.bytes() < foreign * own.bytes()) received_ = Buffer(foreign * own.bytes());
+    std::vector<std::vector<NodeSum>> sums(nodes.size());  // of each process
+    for (std::size_t k = 0, place = 0; k < rounds; k++) {  // round k: the sums of the k-th node of each process
+        std::vector<Bytes> send(nodes.size()), receive(nodes.size());
+        for (int i = 0; i < count; i++) {
+            if (i != rank && k < mine.size()) send[i] = bytes_of(slice_of(mine[k].view(), i, count));
+            if (k >= nodes[i].size()) continue;
+            View slice = own;
+            slice.device = Device::cpu;
+            if (i == rank) {
+                slice.data = slice_of(mine[k].view(), rank, count).data;
+            } else {
+                slice.data = static_cast<char*>(received_.data()) + own.bytes() * place++;
+                receive[i] = bytes_of(slice);
+            }
+            sums[i].push_back({nodes[i][k], slice});
+        }
+        processes().exchange(send, receive);
+    }
+
+    std::vector<NodeSum> known;
+    for (const auto& of_process : sums) known.insert(known.end(), of_process.begin(), of_process.end());
+    std::size_t next = 0;
+    const View total = sum_of({0, parts}, known, next);
+    const OnHost result = OnHost::to_write(gradients);
+    std::vector<Bytes> slices;
+    for (int i = 0; i < count; i++) slices.push_back(bytes_of(slice_of(result.view(), i, count)));
+    if (total.data != slices[rank].data) copy(total, slice_of(result.view(), rank, count));
+    gather(slices);
+    result.store();
+}
+
+std::size_t GradientSum::bytes() const {
+    return (sums_.size() + nodes_.size()) * parameters_.gradients().bytes() + received_.bytes();
+}
 
 }  // namespace masquerade

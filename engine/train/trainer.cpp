@@ -13,6 +13,7 @@
 
 #include "engine/base/log.h"
 #include "engine/base/named.h"
+#include "engine/base/processes.h"
 #include "engine/base/wrap.h"
 #include "engine/tape/rehearsal.h"
 #include "engine/tensor/numbers.h"
@@ -95,54 +96,80 @@ double Trainer::train_step() {
 Trainer::Results Trainer::request_step() {
     std::string bucket = task_.next_batch(step_);
     const int parts = task_.parts();
+    const PartRange mine = share_of(parts, processes().rank(), processes().count());
+    const bool whole = parts == 1 && alone();  // one graph can then be the whole step, with the update
     parameters_.redraw(step_);
+    const auto update = [&] {
+        task_.learn(tape_);
+        optimiser_->update(step_ + 1, learning_rate_at(step_, options_.learning_rate, options_.warmup,
+                                                       options_.schedule_start, options_.schedule_steps));
+        optimiser_->average(step_ + 1);
+    };
     Results results;
+    results.parts = parts;
     for (int part = 0; part < parts; part++) {
         if (part > 0) bucket = task_.next_part();
-        const bool last = part + 1 == parts;
-        const auto finish = [&] {
-            task_.learn(tape_);
-            if (parts > 1) gradient_sum_.add(last);
-            if (!last) return;
-            optimiser_->update(step_ + 1, learning_rate_at(step_, options_.learning_rate, options_.warmup,
-                                                           options_.schedule_start, options_.schedule_steps));
-            optimiser_->average(step_ + 1);
-        };
+        if (!mine.has(part)) continue;
         Tensor* loss = nullptr;
         const auto work = [&] {
             loss = task_.loss(tape_, step_, options_.schedule_steps);
             parameters_.start_gradients();
             tape_.backward(loss);
             parameters_.finish_gradients();
-            if (parts == 1) finish();
+            if (whole) update();
         };
         run_step(tape_, bucket, options_.seed, std::uint32_t(step_), options_.graph, work);
-        if (parts > 1) finish();  // outside the CUDA graph, which is the same for every part
+        if (!whole) {  // outside the CUDA graph, which is the same for every part
+            task_.keep();
+            gradient_sum_.add(part, parts);
+        }
         // The copies of the results are requested before tape_.end() releases the tensors of the part.
         results.losses.emplace_back(loss->view());
         results.metrics.push_back(task_.metrics());
-        if (last) results.norm.emplace(optimiser_->norm_view());
         tape_.end();
     }
+    if (!whole) {
+        gradient_sum_.finish(parts);
+        update();
+    }
+    results.norm.emplace(optimiser_->norm_view());
     results.tokens = tokens_ += task_.batch_tokens();
     results.step = ++step_;
     return results;
 }
 
 double Trainer::read(Results& results) {
+    metrics_.clear();
+    std::vector<double> mine;  // of each part of this process, the loss and the metrics
+    for (std::size_t part = 0; part < results.losses.size(); part++) {
+        mine.push_back(results.losses[part][0]);
+        std::vector<Metric> metrics = results.metrics[part]();
+        for (const Metric& m : metrics) mine.push_back(m.value);
+        if (part == 0) metrics_ = std::move(metrics);
+    }
+    const std::vector<double> all = gather_numbers(mine);
+    const std::size_t parts = std::size_t(results.parts), numbers = all.size() / parts;
     std::vector<double> losses;
-    for (ReadLater& each : results.losses) losses.push_back(each[0]);
+    for (std::size_t part = 0; part < parts; part++) losses.push_back(all[part * numbers]);
     const double value = sum_of_parts(losses);
     norm_ = (*results.norm)[0];
-    metrics_ = results.metrics[0]();
-    for (std::size_t part = 1; part < results.metrics.size(); part++) {
-        const std::vector<Metric> more = results.metrics[part]();
-        for (std::size_t i = 0; i < metrics_.size(); i++) metrics_[i].value += more[i].value;
+    for (std::size_t i = 0; i < metrics_.size(); i++) {
+        metrics_[i].value = all[1 + i];
+        for (std::size_t part = 1; part < parts; part++) metrics_[i].value += all[part * numbers + 1 + i];
     }
     if (!std::isfinite(value) || !std::isfinite(norm_))
         throw Error("step ", results.step - 1, ": the loss is ", value, " and the norm of the gradient ", norm_,
                     advice());
     return value;
+}
+
+Trainer::Moment Trainer::agree(const std::function<bool()>& stop) const {
+    const Moment here = {seconds(), stop(), output_closed_};
+    if (alone()) return here;
+    const std::vector<double> all = gather_numbers({here.seconds, double(here.asked), double(here.closed)});
+    Moment moment = {all[0], false, all[2] != 0};
+    for (std::size_t i = 1; i < all.size(); i += 3) moment.asked = moment.asked || all[i] != 0;
+    return moment;
 }
 
 // Chooses the schedule from the measured speed. The decay starts at this step, or at the end of the warm-up if that is
@@ -194,7 +221,7 @@ std::string Trainer::advice() const {
 }
 
 void Trainer::save() {
-    if (saved_step_ == step_) return;
+    if (saved_step_ == step_ || !first_process()) return;
     std::vector<Metric> held_out;
     {
         const Averaged weights(*optimiser_);
@@ -255,7 +282,7 @@ void Trainer::resume() {
     if (best.size() != 1 || std::isnan(best[0]))
         throw BadInput(state.path(), ": tensor best has ", best.size(), " numbers, expected one held-out loss");
     best_ = best[0];
-    folder_.rewind(step_);
+    if (first_process()) folder_.rewind(step_);
     saved_step_ = step_;
     if (options_.to_schedule_end && step_ < options_.schedule_steps) options_.minutes = 0;
 }
@@ -290,6 +317,7 @@ void Trainer::progress(double loss, double now) const {
 }
 
 void Trainer::show(double now) {
+    if (!first_process()) return;
     std::string samples;
     {
         const Averaged weights(*optimiser_);
@@ -318,9 +346,10 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     auto reached = [&]() -> std::optional<StopReason> {
         if (const std::int64_t last = last_step(); last > 0 && step_ >= last)
             return options_.steps > 0 ? StopReason::steps : StopReason::schedule;
-        if (minutes_count && seconds() >= deadline) return StopReason::minutes;
-        if (stop()) return StopReason::asked;
-        if (output_closed_) return StopReason::unheard;
+        const Moment now = agree(stop);
+        if (minutes_count && now.seconds >= deadline) return StopReason::minutes;
+        if (now.asked) return StopReason::asked;
+        if (now.closed) return StopReason::unheard;
         return {};
     };
     // The results of the latest step. On a GPU, they are normally read after the next step has been requested, so that
@@ -336,7 +365,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
             if (begin) begin();
             report_memory();
         }
-        if (results.step % 20 == 0) log(results, loss, seconds());
+        if (results.step % 20 == 0 && first_process()) log(results, loss, seconds());
     };
     auto next_step = [&] {
         try {
@@ -351,7 +380,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         read_results();
         unread = std::move(requested);
         if (parameters_.device() == Device::cpu || step_ == first_step_ + 1) read_results();
-        double now = seconds();
+        const double now = from_first(seconds());
         if (options_.schedule_steps == 0) {
             if (measured_step < 0 && now - seconds_before > 0.25 * measuring_seconds) {
                 measured_step = step_;
@@ -373,7 +402,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         if (options_.save_every > 0 ? step_ % options_.save_every == 0 : now >= next_save) {
             read_results();
             save();
-            next_save = seconds() + 60;
+            next_save = from_first(seconds()) + 60;
         }
     }
     read_results();
@@ -386,7 +415,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     if (saved) saved();
     if (*reason == StopReason::asked)
         say(fmt::format("saved after {} steps; closing (Ctrl-C again: at once)\n", step_));
-    if (step_ > 0) {
+    if (step_ > 0 && first_process()) {
         const Averaged weights(*optimiser_);
         task_.finish(folder_.step_folder(step_));
     }

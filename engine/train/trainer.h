@@ -41,8 +41,9 @@ struct TrainOptions : OptimiserOptions {
     std::int64_t keep = 3;        // number of latest checkpoints that are kept, besides the best one
     std::uint64_t seed = 1;
     std::string recompute;  // parts of the model that the backward recomputes to save memory: "decoder.layer.*"
-    // The batch of a step is cut into this many parts, which are computed one after the other, so that activations
-    // need memory for one part. The loss and the gradient are those of the whole batch.
+    // The batch of a step is cut into this many parts, so that activations need memory for one part. One process
+    // computes them one after the other; several processes (engine/base/processes.h) share them. The loss and the
+    // gradient are those of the whole batch.
     int parts = 1;
     bool plan_memory = true;
     bool tf32 = false;           // on a GPU, f32 factors of products are rounded to TF32: faster, but less exact
@@ -75,9 +76,13 @@ class Task {
     // batch, so means are taken over the whole batch. If schedule_steps is 0, the length of the schedule is not known
     // yet.
     virtual Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) = 0;
-    // Called after the backward of each part and before the optimiser. After the last part, may change the model's
-    // state tensors (Parameters::add_state) by ops. May not read numbers back from a GPU, because a step with one part
-    // may be captured as a CUDA graph.
+    // Called after the backward of each part that this process computes, if a batch has several parts or there are
+    // several processes. Keeps what learn() needs of this part.
+    virtual void keep() {}
+    // Called once in each step, after the backward of the last part and before the optimiser. May change the model's
+    // state tensors (Parameters::add_state) by ops. Several processes must exchange what they have kept of their parts,
+    // so that the states change equally in all of them. If keep() was not called, learns from the tensors of the only
+    // part; then it may not read numbers back from a GPU, because the step may be captured as a CUDA graph.
     virtual void learn(Tape& /*tape*/) {}
     // Returns lines for the user about text that training skips or truncates: "warning: ..." or "note: ...". Called
     // before the first step.
@@ -110,9 +115,13 @@ class Task {
 };
 
 // Why training stopped: a limit was reached (steps, minutes), the schedule ended, the function `stop` returned true
-// (asked), or standard output was closed (unheard).
+// (asked), or standard output was closed (unheard). If several processes train, `stop` may return true in any of them;
+// for everything else, the clock and the output of process 0 count, so that all processes stop after the same step.
 enum class StopReason { steps, minutes, schedule, asked, unheard };
 
+// Trains the model, alone or with other processes (engine/base/processes.h). Each process computes its share of the
+// parts of a batch. Otherwise all processes do the same work, so their parameters always have the same bits. Only
+// process 0 validates, prints, and writes into the run folder.
 class Trainer {
   public:
     Trainer(Parameters& parameters, Task& task, RunFolder& folder, const TrainOptions& options);
@@ -148,15 +157,22 @@ class Trainer {
     // The results of a step that has been requested.
     struct Results {
         std::int64_t step, tokens;      // steps and tokens of the whole run up to the end of this step
-        std::vector<ReadLater> losses;  // the loss of each part
+        int parts;                      // of all processes
+        std::vector<ReadLater> losses;  // the loss of each part of this process
         std::optional<ReadLater> norm;
-        std::vector<std::function<std::vector<Metric>()>> metrics;  // Task::metrics() of each part
+        std::vector<std::function<std::vector<Metric>()>> metrics;  // Task::metrics() of each part of this process
     };
     // Sends all ops of a step to the device, and does not wait for them.
     Results request_step();
-    // Waits for the results, sets norm_ and metrics_, and returns the loss. Throws Error if the loss or the norm is not
-    // finite.
+    // Waits for the results, exchanges them with the other processes, sets norm_ and metrics_, and returns the loss.
+    // Throws Error if the loss or the norm is not finite.
     double read(Results& results);
+    // The facts by which all processes decide alike whether to stop, and what is due.
+    struct Moment {
+        double seconds;      // since the start of process 0
+        bool asked, closed;  // whether to stop: asked in any process, or the output of process 0 is closed
+    };
+    Moment agree(const std::function<bool()>& stop) const;
     void choose_schedule(double now, double seconds_per_step);
     std::int64_t last_step() const;
     // Prints and flushes. If this fails, training stops early with StopReason::unheard.

@@ -86,8 +86,10 @@ class Codes : public Points {
         s.code = nearest.code;
         return s;
     }
-    void learn(Tape& tape, const View& y, const View& code, const View& weights) const override {
-        const CodeRule rule{options.groups, options.decay, 0.1, tape.stream(path_ + ".dead")};
+    bool learns() const override { return true; }
+    void learn(const View& y, const View& code, const View& weights, std::uint64_t seed,
+               std::uint32_t step) const override {
+        const CodeRule rule{options.groups, options.decay, 0.1, make_stream(seed, path_ + ".dead", step)};
         learn_codes(y, code, weights, rule, codes_->view(), counts_->view(), sums_->view());
     }
     int code_parts() const override { return options.groups; }

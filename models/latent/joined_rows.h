@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The rows of one tensor from all parts of a batch (TrainOptions::parts), one part after another.
+// The rows of one tensor from all parts of a batch (TrainOptions::parts), one part after another, of all processes.
 #pragma once
+#include <string>
+
+#include "engine/base/processes.h"
 #include "engine/tensor/buffer.h"
 #include "engine/tensor/copy.h"
 
@@ -8,32 +11,37 @@ namespace masquerade {
 
 class JoinedRows {
   public:
-    // Keeps a copy of the first `count` rows of a part that is not the last one. Row i is the slice with index i in the
-    // first dimension.
-    void keep(const View& rows, int count) { append(rows, count * bytes_of_row(rows)); }
-    // Returns the kept rows and then the first `count` rows of the last part, and forgets the kept rows. The view is
-    // valid until the next keep(). If no rows were kept, copies nothing and returns all rows of the last part, also
-    // those from `count` on.
-    View join(const View& last, int count) {
-        if (used_ == 0) return last;
-        append(last, count * bytes_of_row(last));
-        View all = last;
-        all.data = all_.data();
-        all.shape.size[0] = std::int64_t(used_ / bytes_of_row(last));
+    // Keeps a copy of the first `count` rows of a part. Row i is the slice with index i in the first dimension.
+    void keep(const View& rows, int count) { append(rows.data, rows.device, count * bytes_of_row(rows)); }
+    bool empty() const { return used_ == 0; }
+    // Returns the kept rows of process 0, then those of process 1 and so on, and forgets them. `like` has the type, the
+    // device and, but for the first dimension, the shape of the rows. The view is valid until the next keep().
+    View take(View like) {
+        like.shape.size[0] = 1;
+        if (!alone()) join_all(like.device);
+        like.data = all_.data();
+        like.shape.size[0] = std::int64_t(used_ / like.bytes());
         used_ = 0;
-        return all;
+        return like;
     }
 
   private:
     static std::size_t bytes_of_row(const View& rows) { return rows.bytes() / std::size_t(rows.shape[0]); }
+    void join_all(Device device) {
+        std::string mine(used_, 0);
+        copy_bytes(all_.data(), device, mine.data(), Device::cpu, used_);
+        used_ = 0;
+        for (const std::string& rows : gather_messages(mine)) append(rows.data(), Device::cpu, rows.size(), device);
+    }
+    void append(const void* rows, Device device, std::size_t bytes) { append(rows, device, bytes, device); }
     // The memory only grows, because freeing memory of a GPU waits until all work is done.
-    void append(const View& rows, std::size_t bytes) {
+    void append(const void* rows, Device from, std::size_t bytes, Device device) {
         if (used_ + bytes > all_.bytes()) {
-            Buffer larger(2 * (used_ + bytes), rows.device);
-            copy_bytes(all_.data(), rows.device, larger.data(), rows.device, used_);
+            Buffer larger(2 * (used_ + bytes), device);
+            copy_bytes(all_.data(), device, larger.data(), device, used_);
             all_ = std::move(larger);
         }
-        copy_bytes(rows.data, rows.device, static_cast<char*>(all_.data()) + used_, rows.device, bytes);
+        copy_bytes(rows, from, static_cast<char*>(all_.data()) + used_, device, bytes);
         used_ += bytes;
     }
 

@@ -84,10 +84,13 @@ class Latent {
     // Sets the prior and the KL of `sample`: each row of `prior`, (B,inputs()), has the parameters of the prior of one
     // document. Only called if options.source_prior is set; sample() then leaves out the KL.
     virtual void use_prior(Tape& /*tape*/, LatentSample& /*sample*/, Tensor* /*prior*/) const {}
-    // Updates the states of the latent, such as codebooks (Parameters::add_state). Call it after the backward pass of
-    // a step. y(B,inputs()) and code(B,groups) are those of LatentSample, for all documents of the step. weights (B)
-    // are 1, or 0 for padding documents.
-    virtual void learn(Tape& /*tape*/, const View& /*y*/, const View& /*code*/, const View& /*weights*/) const {}
+    // Whether the latent has states, such as codebooks (Parameters::add_state), that learn() updates.
+    virtual bool learns() const { return false; }
+    // Call it after the backward pass of a step. y(B,inputs()) and code(B,code_parts()) are those of LatentSample, for
+    // all documents of the step. weights (B) are 1, or 0 for padding documents. Random numbers depend on the seed and
+    // the step.
+    virtual void learn(const View& /*y*/, const View& /*code*/, const View& /*weights*/, std::uint64_t /*seed*/,
+                       std::uint32_t /*step*/) const {}
 
     // Whether some parameters still need initial values that are computed from the samples z of the first batch.
     // start() computes these values; its argument z has one sample per document.

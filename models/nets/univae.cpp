@@ -245,22 +245,36 @@ void UniVae::start(const std::vector<Batch>& parts, const std::function<LatentNo
         if (waits(latents[l])) latents[l].latent->start(std::move(rows[l]));
 }
 
-void UniVae::learn(Tape& tape, const Batch& part, const Loss& loss, bool last, Coded& coded) const {
+void UniVae::keep(const Batch& part, const Loss& loss, Coded& coded) const {
     if (!loss.documents) return;  // no latent has a codebook
     coded.y.resize(latents.size());
     coded.code.resize(latents.size());
-    const int count = part.documents;
-    if (!last) coded.weights.keep(loss.documents->view(), count);
-    const View weights = last ? coded.weights.join(loss.documents->view(), count) : View{};
+    coded.weights.keep(loss.documents->view(), part.documents);
     for (std::size_t l = 0; l < latents.size(); l++) {
-        if (!loss.latents[l].code) continue;
-        const View y = loss.latents[l].y->view(), code = loss.latents[l].code->view();
-        if (last) {
-            latents[l].latent->learn(tape, coded.y[l].join(y, count), coded.code[l].join(code, count), weights);
-        } else {
-            coded.y[l].keep(y, count);
-            coded.code[l].keep(code, count);
-        }
+        if (!latents[l].latent->learns()) continue;
+        coded.y[l].keep(loss.latents[l].y->view(), part.documents);
+        coded.code[l].keep(loss.latents[l].code->view(), part.documents);
+    }
+}
+
+void UniVae::learn(const Loss& loss, Coded& coded, std::uint64_t seed, std::uint32_t step) const {
+    const auto learns = [](const LatentLayer& l) { return l.latent->learns(); };
+    if (std::none_of(latents.begin(), latents.end(), learns)) return;
+    const bool one_part = alone() && coded.weights.empty();
+    coded.y.resize(latents.size());
+    coded.code.resize(latents.size());
+    const auto rows = [&](JoinedRows& kept, const Tensor* own, const Shape& shape) {
+        if (one_part) return own->view();
+        return kept.take(View{nullptr, arithmetic_of(backbone.storage()), backbone.device(), shape, "rows"});
+    };
+    const View weights = rows(coded.weights, loss.documents, {1});
+    for (std::size_t l = 0; l < latents.size(); l++) {
+        if (!learns(latents[l])) continue;
+        const Latent& latent = *latents[l].latent;
+        const LatentSample own = one_part ? loss.latents[l] : LatentSample();
+        const View y = rows(coded.y[l], own.y, {1, latent.inputs()}),
+                   code = rows(coded.code[l], own.code, {1, latent.code_parts()});
+        latent.learn(y, code, weights, seed, step);
     }
 }
 

@@ -97,9 +97,12 @@ class UniVae {
         std::vector<JoinedRows> y, code;
         JoinedRows weights;
     };
-    // Updates the states of the latents, such as codebooks. Call learn() after the backward pass of each part of a
-    // batch. The states change after the last part. Before, the documents of the part are only stored in `coded`.
-    void learn(Tape& tape, const Batch& part, const Loss& loss, bool last, Coded& coded) const;
+    // Keeps the documents of a part in `coded`, for learn(). Call keep() after the backward pass of each part, unless
+    // the batch is one part and there is one process.
+    void keep(const Batch& part, const Loss& loss, Coded& coded) const;
+    // Updates the states of the latents, such as codebooks, after the backward pass of all parts. Learns from the
+    // documents that keep() has kept in all processes or, if keep() was not called, from those of `loss`.
+    void learn(const Loss& loss, Coded& coded, std::uint64_t seed, std::uint32_t step) const;
 
     int latent_of(int layer) const;  // index of the latent at the input of a layer; -1 if the layer has no latent
     // Position of the first decoder token for a sentence of n tokens.

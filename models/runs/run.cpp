@@ -257,7 +257,7 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
     // and weights. The same training on another machine, in another folder or at another time therefore has the same
     // salt.
     nlohmann::json tied = record;
-    for (const char* place : {"init", "device", "command", "date", "commit"}) tied.erase(place);
+    for (const char* place : {"init", "device", "command", "date", "commit", "processes", "hosts"}) tied.erase(place);
     if (tied.contains("data"))
         for (const char* path : {"name", "file", "held_out_file"}) tied["data"].erase(path);
     record["salt"] = salt = hash_text(tied.dump());

@@ -3,12 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/base/log.h"
 #include "engine/base/named.h"
+#include "engine/base/processes.h"
 #include "engine/base/version.h"
 #include "engine/io/checkpoint.h"
 #include "engine/ops/cpu/gemm.h"
@@ -79,8 +83,29 @@ std::string utc_date() {
 
 }  // namespace
 
+namespace {
+
+// Opens the folder of a run that is resumed. Process 0 alone changes it; then the other processes read the same step.
+RunFolder opened_to_resume(const std::string& path) {
+    std::optional<RunFolder> first;
+    if (first_process()) first.emplace(RunFolder::resume(path));
+    const double step = from_first(first ? double(first->latest_step()) : 0);
+    return first ? std::move(*first) : RunFolder::open(RunFolder::open(path).step_folder(std::int64_t(step)));
+}
+
+// Adds the number of processes and of the machines that they run on.
+void add_processes(nlohmann::json& record) {
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    const std::vector<std::string> names = gather_messages(name);
+    record["processes"] = names.size();
+    record["hosts"] = std::set<std::string>(names.begin(), names.end()).size();
+}
+
+}  // namespace
+
 Training::Training(const std::string& run_folder, const Strings& changes, Device device)
-    : folder(RunFolder::resume(run_folder)) {
+    : folder(opened_to_resume(run_folder)) {
     kind = &family_of_run(folder.path());
     run = kind->load(folder.path(), true, device);
     record_ = std::make_shared<nlohmann::json>(nlohmann::json{{"device", name_of(device)}});
@@ -158,15 +183,18 @@ Trainer& Training::trainer() {
     if (!command.empty()) (*record_)["command"] = command;
     if (!commit.empty()) (*record_)["commit"] = commit;
     (*record_)["date"] = utc_date();
+    if (!alone()) add_processes(*record_);
     trainer_.emplace(run->parameters, *task, folder, options);
     if (!resumed()) {
         trainer_->begin = [this] {
+            if (!first_process()) return;
             folder = out_.empty() ? RunFolder::create_next("runs", kind->name) : RunFolder::create(out_);
             run->start(folder, std::move(*record_));
         };
         return *trainer_;
     }
     trainer_->resume();
+    if (!first_process()) return *trainer_;
     nlohmann::json record = parse_input<BadInput>(run->run_json, folder.file("run.json"));
     (*record_)["step"] = trainer_->step();
     record["resumed"].push_back(*record_);

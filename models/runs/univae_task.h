@@ -13,7 +13,8 @@ class UniVaeTask : public SentenceTask {
 
     std::string next_batch(std::int64_t step) override;
     Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) override;
-    void learn(Tape& tape) override { run_.model.learn(tape, batch(), last_, batch_.at_last(), coded_); }
+    void keep() override { run_.model.keep(batch(), last_, coded_); }
+    void learn(Tape&) override { run_.model.learn(last_, coded_, run_.settings.train.seed, step_); }
     const Batch& batch() const { return batch_.now(); }  // the current part of the batch of the step
     std::function<std::vector<Metric>()> metrics() override;
     std::vector<Metric> validate() override;

@@ -5,6 +5,7 @@
 #include "engine/base/random.h"
 #include "engine/tensor/numbers.h"
 #include "engine/train/part_sum.h"
+#include "tests/train/threads_as_processes.h"
 
 using namespace masquerade;
 
@@ -39,7 +40,7 @@ TEST_CASE("parts: gradients are added in the order of sum_of_parts()") {
                     write_numbers(t->grad_view(), own.data());
                     numbers.insert(numbers.end(), own.begin(), own.end());
                 }
-                sum.add(part + 1 == parts);
+                sum.add(part, parts);
             }
             std::size_t i = 0;
             int differ = 0;
@@ -57,4 +58,63 @@ TEST_CASE("parts: gradients are added in the order of sum_of_parts()") {
         }
         CHECK(sum.bytes() == 5 * p.gradients().bytes());  // 19 parts: sums of 1, 2, 4, 8 and 16
     }
+}
+
+TEST_CASE("parts: each process has its share of the parts, and the nodes of the tree that it can compute") {
+    for (int parts = 1; parts <= 40; parts++)
+        for (int count = 1; count <= 9; count++) {
+            int next = 0;
+            for (int rank = 0; rank < count; rank++) {
+                const PartRange share = share_of(parts, rank, count);
+                CHECK(share.begin == next);
+                CHECK(share.count() >= parts / count);
+                CHECK(share.count() <= (parts + count - 1) / count);
+                if (rank == 0) CHECK(share.count() > 0);
+                for (const PartRange& node : nodes_within(share, parts)) {
+                    CHECK(node.begin == next);
+                    next = node.end;
+                }
+                CHECK(next == share.end);
+            }
+            CHECK(next == parts);
+        }
+    CHECK(nodes_within({0, 8}, 8).size() == 1);
+    CHECK(nodes_within({1, 7}, 8).size() == 4);  // 1, 2 + 3, 4 + 5, 6
+}
+
+TEST_CASE("parts: several processes have the gradient of one, to the bit") {
+    for (DType type : {DType::f64, DType::f32})
+        for (int parts = 1; parts <= 13; parts++) {
+            // Trains nothing: each part has random gradients. Returns the gradients after finish() of one process.
+            const auto summed = [&] {
+                Parameters p(type);
+                p.add("matrix", {9, 16}, {Init::zeros});
+                p.add("vector", {7}, {Init::zeros});
+                p.add_state("state", {4}, {Init::zeros});
+                p.allocate(1);
+                GradientSum sum(p);
+                const View trained = p.trained(p.gradients());
+                for (int step = 0; step < 2; step++) {
+                    for (int part = 0; part < parts; part++) {
+                        if (!share_of(parts, processes().rank(), processes().count()).has(part)) continue;
+                        Sequence random(1, "gradient", part);
+                        std::vector<double> numbers;
+                        for (int i = 0; i < trained.count(); i++)
+                            numbers.push_back(random.uniform() * (random.below(2) ? 1.f : 0x1p20f));
+                        write_numbers(trained, numbers.data());
+                        sum.add(part, parts);
+                    }
+                    sum.finish(parts);
+                }
+                return numbers_of(trained);
+            };
+            const std::vector<double> expected = summed();
+            for (int count : {2, 3, 4, 8, 11}) {  // with 11 processes, some slices are empty
+                CAPTURE(parts);
+                CAPTURE(count);
+                std::vector<std::vector<double>> found(static_cast<std::size_t>(count));
+                as_processes(count, [&](int rank) { found[std::size_t(rank)] = summed(); });
+                for (const std::vector<double>& each : found) CHECK(each == expected);
+            }
+        }
 }

@@ -11,6 +11,7 @@
 #   NVCC_WORKS               1 if nvcc can build a shared library
 #   GPU_ARCHS                architectures of the GPUs of this machine
 #   ALL_ARCHS                architectures of a CUDA library for other machines
+#   MPI_WORKS                1 if mpicxx can build a shared library
 #   NOTES                    a quoted line for each optional thing that is missing
 # The environment variables CXX, NVCC and DEPS are read. DEPS is empty, or a folder with fmt/, nlohmann/, CLI/,
 # doctest/.
@@ -71,6 +72,10 @@ else
     [ -n "$here" ] || notes+=" 'no GPU answers: make cuda builds the CUDA half for$(sed 's/[0-9]\+/sm_&/g' <<<"$archs")'"
 fi
 
+mpi_works=0
+printf '#include <mpi.h>\nint start() { return MPI_Init(nullptr, nullptr); }\n' |
+    mpicxx -x c++ -shared -fPIC - -o "$folder/mpi.so" 2>/dev/null && mpi_works=1
+
 cat <<END
 MISSING :=$missing
 MISSING_TESTS :=$missing_tests
@@ -82,5 +87,6 @@ WIDE_VECTORS := $wide_vectors
 NVCC_WORKS := $nvcc_works
 GPU_ARCHS :=$here
 ALL_ARCHS :=$archs
+MPI_WORKS := $mpi_works
 NOTES :=$notes
 END

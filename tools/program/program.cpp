@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -17,8 +18,10 @@
 #include <filesystem>
 #include <new>
 #include <optional>
+#include <thread>
 
 #include "engine/base/log.h"
+#include "engine/base/processes.h"
 #include "engine/base/version.h"
 #include "engine/ops/cpu/parallel.h"
 #include "input/input.h"
@@ -275,14 +278,38 @@ std::string reason_of_failure() {
     }
 }
 
+// Returns the number of CPU threads of this process if the user names none: all, or an equal share of them if there are
+// several processes on this machine. mpirun and srun usually bind each process to processors of its own; then all that
+// it may use are its share.
+int own_threads() {
+    const int all = threads(), machine = int(std::thread::hardware_concurrency());
+    return all < machine ? all : std::max(1, all / local_processes().count);
+}
+
+// Logs the error and returns the exit status. If there are several processes, ends all of them. Often all of them fail
+// for the same reason, so each process waits longer than the one before it, and only one of them speaks. If they could
+// not be joined, the first process of each machine speaks.
+int fail(const std::string& reason, int status) {
+    if (alone()) {
+        if (!quiet_log || local_processes().rank == 0) log_line("error: ", reason);
+        return status;
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(processes().rank()));
+    log_line("error: ", first_process() ? "" : text("process ", processes().rank(), ": "), reason);
+    processes().abort(status);
+    return status;
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv, const std::string& name, const std::string& description,
-                const std::function<void(Options&)>& setup, const std::function<void(const Common&)>& body, Work work) {
+                const std::function<void(Options&)>& setup, const std::function<void(const Common&)>& body, Work work,
+                Together together) {
     std::signal(SIGPIPE, SIG_DFL);  // a closed pipe ends the program quietly, even if its parent ignores SIGPIPE
     std::signal(SIGXFSZ, SIG_IGN);  // beyond the file size limit, write() fails, and the error names the file
     reserve_standard_streams();
     try {
+        if (together == Together::yes) join_processes();
         Common common;
         std::string device = "auto";
         CLI::App app(description, name);
@@ -298,7 +325,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             guard_files();
             common.seed_given = seed.given();
             common.device = choose_device(device, name, work);
-            set_threads(common.threads);
+            set_threads(common.threads > 0 ? common.threads : own_threads());
             body(common);
         } catch (const CLI::Success& help) {
             app.exit(help);
@@ -309,16 +336,14 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             throw;
         }
         flush_out();
+        processes().leave();
         return 0;
     } catch (const CLI::ParseError& e) {
-        log_line("error: ", reason_of_refusal(e), " (", name, " --help lists the options)");
-        return 2;
+        return fail(text(reason_of_refusal(e), " (", name, " --help lists the options)"), 2);
     } catch (const BadUsage& e) {
-        log_line("error: ", e.what());
-        return 2;
+        return fail(e.what(), 2);
     } catch (...) {
-        log_line("error: ", reason_of_failure());
-        return 1;
+        return fail(reason_of_failure(), 1);
     }
 }
 

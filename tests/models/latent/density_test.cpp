@@ -377,7 +377,7 @@ TEST_CASE("latents: a code moves to the mean of the rows that chose it") {
     int chosen = -1;
     latents.each(tape, count, nullptr, nullptr, [&](std::size_t l, const LatentSample& s) {
         chosen = int(number_at(s.code->view(), 0));
-        latents.latent(l).learn(tape, s.y->view(), s.code->view(), weights->view());
+        latents.latent(l).learn(s.y->view(), s.code->view(), weights->view(), 1, 0);
     });
     tape.end();
     const Numbers after = numbers_of(codes->view());

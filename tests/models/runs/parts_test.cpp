@@ -10,6 +10,7 @@
 #include "tests/folder.h"
 #include "tests/models/runs/other_value.h"
 #include "tests/models/runs/tiny_family.h"
+#include "tests/train/threads_as_processes.h"
 #include "tests/train/tiny_run.h"
 
 using namespace masquerade;
@@ -209,4 +210,37 @@ TEST_CASE("parts: pieces are about as large as each other, none is empty, and no
             if (sizes.size() > 4 * begin.size()) CHECK(own <= all / (begin.size() - 1) + largest);
         }
     }
+}
+
+namespace {
+
+// Trains two steps with five parts, alone and as several processes, and compares bits.
+void check_processes(const Family& kind, const Strings& words) {
+    std::string all = kind.name;
+    for (const std::string& word : words) all += " " + word;
+    CAPTURE(all);
+    for (DType type : {DType::f32, DType::bf16}) {
+        const Trained one(kind, words, 5, type);
+        for (int count : {2, 3, 7}) {
+            CAPTURE(count);
+            std::vector<std::unique_ptr<Trained>> shared(static_cast<std::size_t>(count));
+            as_processes(count, [&](int rank) {
+                shared[std::size_t(rank)] = std::make_unique<Trained>(kind, words, 5, type);
+            });
+            CHECK(shared[0]->losses == one.losses);
+            for (const auto& each : shared) {
+                CHECK(each->losses[0] == one.losses[0]);
+                CHECK(each->values == one.values);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("parts: several processes have the bits of one, in every family and with every kind of latent") {
+    for (const Family& kind : families())
+        check_processes(kind, kind.name == std::string("classify") ? Strings{"batch_tokens=300"} : Strings{});
+    for (const LatentKindRow& row : latent_kinds())
+        check_processes(find_family("univae"), {text("latent=", row.name), "codes=3", "dropout=0.1"});
 }

@@ -40,6 +40,7 @@ class Watched : public Task, public Observer {
         planned += tape.planned();
         return task_.loss(tape, step, schedule_steps);
     }
+    void keep() override { task_.keep(); }
     void learn(Tape& tape) override { task_.learn(tape); }
     std::int64_t batch_tokens() const override { return task_.batch_tokens(); }
     std::function<std::vector<Metric>()> metrics() override { return task_.metrics(); }

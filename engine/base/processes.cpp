@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "engine/base/processes.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "engine/base/error.h"
+#include "engine/base/log.h"
+#include "engine/base/mpi_library.h"
+#include "engine/base/shared_library.h"
+
+namespace masquerade {
+namespace {
+
+class OneProcess : public Processes {
+  public:
+    int rank() const override { return 0; }
+    int count() const override { return 1; }
+    void exchange(const std::vector<Bytes>&, const std::vector<Bytes>&) override {}
+    void abort(int status) override { std::_Exit(status); }
+    void leave() override {}
+};
+
+// The environment variables in which a launcher tells a process its rank and the number of processes, of all and of
+// those on its machine. srun sets SLURM_STEP_NUM_TASKS; SLURM_NTASKS is also set where no srun has started anything.
+struct Launcher {
+    const char *name, *rank, *count, *local_rank, *local_count;
+};
+constexpr Launcher launchers[] = {
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},
+};
+
+// Returns the number at the beginning of the variable, or `otherwise` if there is none. SLURM_STEP_TASKS_PER_NODE can
+// be "4(x2)".
+int number_in(const char* variable, int otherwise) {
+    const char* value = std::getenv(variable);
+    return value && *value >= '0' && *value <= '9' ? std::atoi(value) : otherwise;
+}
+
+const Launcher* launcher() {
+    for (const Launcher& one : launchers)
+        if (number_in(one.rank, -1) >= 0 && number_in(one.count, 1) > 1) return &one;
+    return nullptr;
+}
+
+thread_local Processes* joined = nullptr;  // only the thread that trains uses it
+
+}  // namespace
+
+Processes& processes() {
+    static OneProcess one;
+    return joined ? *joined : one;
+}
+
+void use_processes(Processes* all) { joined = all; }
+
+LocalProcesses local_processes() {
+    const Launcher* by = launcher();
+    if (!by) return {};
+    return {number_in(by->local_rank, 0), std::max(1, number_in(by->local_count, 1))};
+}
+
+void join_processes() {
+    const Launcher* by = launcher();
+    if (!by || joined) return;
+    const int rank = number_in(by->rank, 0), count = number_in(by->count, 1);
+    // All processes would print the same errors and notes.
+    if (rank > 0) {
+        quiet_log = true;
+        const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        dup2(nowhere, STDOUT_FILENO);
+        close(nowhere);
+    }
+    const std::string path = find_library("libmasquerade_mpi.so", "MASQUERADE_MPI");
+    if (path.empty())
+        throw BadInput(by->name, " has started ", count,
+                       " processes, but there is no libmasquerade_mpi.so, which they need to exchange gradients: run "
+                       "make deps-mpi and then make, or start a single process");
+    void* const library = open_library(path, "the MPI library");
+    const auto stamp = reinterpret_cast<decltype(&masquerade_mpi_stamp)>(dlsym(library, "masquerade_mpi_stamp"));
+    const auto join = reinterpret_cast<decltype(&masquerade_mpi_join)>(dlsym(library, "masquerade_mpi_join"));
+    if (!stamp || !join || std::strcmp(stamp(), mpi_stamp) != 0)
+        throw BadInput("the MPI library ", path, " was built for another version: expected \"", mpi_stamp, "\", found ",
+                       stamp ? text('"', stamp(), '"') : "no stamp", "; run make");
+    Processes* all = join();
+    use_processes(all);
+    if (all->rank() != rank || all->count() != count) {
+        const std::string found = text("rank ", all->rank(), " of ", all->count());
+        use_processes(nullptr);
+        throw BadInput(by->name, " has started this process as rank ", rank, " of ", count, ", but MPI calls it ",
+                       found, ": start it with the mpirun of the MPI that ", path, " was built with (",
+                       all->count() == 1 ? "or, with srun, try --mpi=pmix" : "make builds it anew", ")");
+    }
+}
+
+void gather(const std::vector<Bytes>& parts) {
+    Processes& all = processes();
+    const Bytes mine = parts[std::size_t(all.rank())];
+    all.exchange(std::vector<Bytes>(parts.size(), mine), parts);
+}
+
+std::vector<std::string> gather_messages(const std::string& mine) {
+    const std::size_t count = std::size_t(processes().count()), rank = std::size_t(processes().rank());
+    std::vector<std::uint64_t> sizes(count);
+    sizes[rank] = mine.size();
+    std::vector<Bytes> parts(count);
+    for (std::size_t i = 0; i < count; i++) parts[i] = {&sizes[i], sizeof sizes[i]};
+    gather(parts);
+    std::vector<std::string> messages(count);
+    for (std::size_t i = 0; i < count; i++) messages[i].resize(sizes[i]);
+    messages[rank] = mine;
+    for (std::size_t i = 0; i < count; i++) parts[i] = {messages[i].data(), messages[i].size()};
+    gather(parts);
+    return messages;
+}
+
+std::vector<double> gather_numbers(const std::vector<double>& mine) {
+    if (alone()) return mine;
+    std::vector<double> all;
+    const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
+    for (const std::string& message : gather_messages(bytes)) {
+        const std::size_t before = all.size();
+        all.resize(before + message.size() / sizeof(double));
+        std::memcpy(all.data() + before, message.data(), message.size());
+    }
+    return all;
+}
+
+double from_first(double value) { return gather_numbers({value})[0]; }
+
+void wait_for_all() { gather_numbers({}); }
+
+}  // namespace masquerade

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// The exchange between processes by MPI (MPI 3.1, The MPI Forum 2015). It is a shared library of its own, so that the
+// programs need MPI only if mpirun or srun starts them.
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "engine/base/mpi_library.h"
+
+namespace masquerade {
+namespace {
+
+class Mpi : public Processes {
+  public:
+    Mpi() {
+        int provided = 0;  // only the thread that trains calls MPI
+        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+        MPI_Comm_size(MPI_COMM_WORLD, &count_);
+    }
+    int rank() const override { return rank_; }
+    int count() const override { return count_; }
+
+    void exchange(const std::vector<Bytes>& send, const std::vector<Bytes>& receive) override {
+        requests_.clear();
+        peers_.clear();
+        for (const bool sends : {false, true})
+            for (int peer = 0; peer < count_; peer++)
+                if (peer != rank_) request(sends ? send[std::size_t(peer)] : receive[std::size_t(peer)], peer, sends);
+        wait();
+    }
+
+    void abort(int status) override {
+        MPI_Abort(MPI_COMM_WORLD, status);
+        std::_Exit(status);
+    }
+
+    void leave() override { MPI_Finalize(); }
+
+  private:
+    // Requests the messages that carry these bytes. A message of MPI has at most 2^31 - 1 bytes.
+    void request(const Bytes& bytes, int peer, bool sends) {
+        constexpr std::size_t largest = std::size_t(1) << 30;
+        for (std::size_t from = 0; from < bytes.size; from += largest) {
+            char* const at = static_cast<char*>(bytes.data) + from;
+            const int size = int(std::min(largest, bytes.size - from));
+            MPI_Request& made = requests_.emplace_back();
+            peers_.push_back(peer);
+            if (sends)
+                MPI_Isend(at, size, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &made);
+            else
+                MPI_Irecv(at, size, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &made);
+        }
+        if (sends) bytes_sent += bytes.size;
+    }
+
+    // Waits until all messages have arrived. At first asks without a pause, then at growing intervals, because other
+    // processes may need this processor to compute what this process waits for.
+    void wait() {
+        using Clock = std::chrono::steady_clock;
+        Clock::time_point before = Clock::now();
+        double waited = 0;  // seconds
+        auto pause = std::chrono::microseconds(0);
+        for (;;) {
+            int done = 0;
+            MPI_Testall(int(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
+            if (done) return;
+            const Clock::time_point now = Clock::now();
+            // If this process itself was stopped for a while, that is no fault of the others.
+            waited += std::min(0.1, std::chrono::duration<double>(now - before).count());
+            before = now;
+            if (waited < 50e-6) continue;
+            // Each process waits a little longer than the one before it, so that one of them alone reports the error.
+            if (waited > patience + rank_) report();
+            std::this_thread::sleep_for(pause);
+            pause = std::min(pause + std::chrono::microseconds(5), std::chrono::microseconds(500));
+        }
+    }
+
+    [[noreturn]] void report() {
+        for (std::size_t i = 0; i < requests_.size(); i++) {
+            if (requests_[i] == MPI_REQUEST_NULL) continue;
+            std::fprintf(stderr,
+                         "error: process %d of %d has not answered process %d for %.0f s: does it hang, or is its "
+                         "machine gone? A larger --patience waits longer\n",
+                         peers_[i], count_, rank_, patience);
+            break;
+        }
+        abort(1);
+        std::_Exit(1);
+    }
+
+    int rank_ = 0, count_ = 1;
+    std::vector<MPI_Request> requests_;
+    std::vector<int> peers_;  // the process of each request
+};
+
+}  // namespace
+}  // namespace masquerade
+
+const char* masquerade_mpi_stamp() { return mpi_stamp; }
+
+masquerade::Processes* masquerade_mpi_join() {
+    static masquerade::Processes* const all = new masquerade::Mpi;
+    return all;
+}

@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Tests training by several processes, as a user meets it: mpirun -n N ./train. Every model family, in f32 and bf16, must
+# end with the bits of the run that one process trains, also if it is stopped and resumed by another number of
+# processes. Then one process is killed, stopped or asked to stop. MANY=all tries every number of processes with every
+# family, and KILLS=100 kills that many processes; without them, the test takes a minute on two cores. Needs mpirun
+# (make deps-mpi); without it, nothing is tested.
+. "$(dirname "$0")/command_line.sh"
+root=$PWD build=$PWD/${BUILD:-build/release} kills=${KILLS:-4}
+if ! command -v mpirun > /dev/null || [ ! -e "$build/libmasquerade_mpi.so" ]; then
+    echo "skipped: there is no mpirun, or no libmasquerade_mpi.so: make deps-mpi, then make"
+    exit 0
+fi
+cd "$folder"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+    OMPI_MCA_btl_vader_single_copy_mechanism=none
+
+# Sentences of 1 to 12 words, and pairs.
+awk 'BEGIN { split("red blue green white black grey box cup lamp ring bell door", w); srand(3)
+             for (i = 0; i < 300; i++) {
+                 line = ""
+                 for (j = 0; j <= i % 12; j++) line = line (j ? " " : "") w[1 + int(rand() * 12)]
+                 print line "\t" w[1 + i % 12] " " w[1 + i % 5] } }' > pairs.tsv
+small='width=32 heads=2 inner=64 batch_tokens=300 warmup=5 schedule_start=10 schedule_steps=100 parts=5'
+words='vocabulary=64 max_length=16'
+declare -A settings=(
+    [univae]="layers=3 latent_layers=2 latent_kinds=vq,gaussian codes=5 word_dropout=0.1 dropout=0.1 $small $words"
+    [unilm]="layers=2 dropout=0.1 attention_dropout=0.1 ema=0.9 $small $words --data pairs.tsv"
+    [seq2seq]="layers=2 dropout=0.1 optimiser=apollo learning_rate=0.05 $small $words max_target=8 --data pairs.tsv"
+    [insertion]="layers=2 dropout=0.1 $small $words max_target=8 --data pairs.tsv"
+    [classify]="task=recall layers=2 dropout=0.1 $small"
+    [flow]='points=moons flow_actnorm=true batch_rows=64 warmup=5 schedule_start=10 schedule_steps=100 parts=5'
+)
+train() { "$root/train" --device cpu "$@"; }
+# many N ARGUMENT...: N processes of one thread each, without the long notices of mpirun
+many() {
+    local count=$1
+    shift
+    mpirun -q -n "$count" "$root/train" --device cpu --threads 1 "$@"
+}
+# has NAME PART TEXT: checks that the text contains the part
+has() { case "$3" in *"$2"*) is "$1" 1 1 ;; *) is "$1" "$2" "$3" ;; esac; }
+# lines FILE: the log of a run without clock times
+lines() { sed 's/"seconds":[^,]*,//' "$1"; }
+# same_run NAME RUN RUN: both runs have the same bits after step 50, and the same log
+same_run() {
+    local file
+    for file in "$2"/step-000050/*; do
+        [ "${file##*/}" = config.json ] && continue  # names the run
+        cmp -s "$file" "$3/step-000050/${file##*/}"
+        is "$1: ${file##*/}" 0 $?
+    done
+    is "$1: log" "$(lines "$2/log.jsonl")" "$(lines "$3/log.jsonl")"
+}
+
+families=$("$root/train" --help | sed -n 's/^\([a-z0-9]*\): .*/\1/p')
+has 'families' 'univae' "$families"
+turn=0
+for family in $families; do
+    for precision in f32 bf16; do
+        run="$family --precision $precision ${settings[$family]:-parts=5} --seed 3"
+        if [ "$family" = flow ]; then  # computes in f32
+            [ $precision = f32 ] || continue
+            run=${run/--precision f32/}
+        fi
+        [[ $run == *--data* || $family == classify || $family == flow ]] || run+=" --data pairs.tsv"
+        # shellcheck disable=SC2086
+        train $run --threads 2 --steps 50 --out alone > said 2>&1 || cat said
+        counts=(2 3 4 8)
+        [ "${MANY:-}" = all ] || counts=("${counts[turn % 4]}")
+        for count in "${counts[@]}"; do
+            name="$family in $precision by $count processes"
+            # shellcheck disable=SC2086
+            many $count $run --steps 50 --out shared > said 2>&1
+            is "$name: status" 0 $?
+            same_run "$name" alone shared
+            rm -rf shared
+        done
+        first=${counts[0]} second=$((counts[0] % 4 + 1))
+        name="$family in $precision by $first, then $second"
+        # shellcheck disable=SC2086
+        many $first $run --steps 20 --out shared > said 2>&1
+        many $second --resume shared --steps 50 > said 2>&1
+        is "$name: status" 0 $?
+        cmp -s alone/step-000050/state.safetensors shared/step-000050/state.safetensors
+        is "$name: bits" 0 $?
+        rm -rf alone shared
+        turn=$((turn + 1))
+    done
+done
+# One process computes all parts if the user names one.
+run="unilm ${settings[unilm]} parts=1 save_every=1"
+# shellcheck disable=SC2086
+train $run --steps 50 --out one > said 2>&1
+# shellcheck disable=SC2086
+many 2 $run --steps 50 --out shared > said 2>&1
+same_run 'one part, two processes' one shared
+has 'one part, two processes' 'warning: parts=1: a batch has fewer parts than there are processes' "$(cat said)"
+is 'run.json: processes' 2 "$(python3 -c 'import json; print(json.load(open("shared/run.json"))["processes"])')"
+rm -rf shared
+
+# A signal to any of the processes stops all of them after the same step.
+run="unilm ${settings[unilm]}"
+ranks() { pgrep -f -- "--out $1( |\$)" | while read -r pid; do
+    tr '\0' '\n' < /proc/$pid/environ 2> /dev/null | sed -n "s/^OMPI_COMM_WORLD_RANK=/$pid /p"; done; }
+started() { local i; for i in $(seq 200); do compgen -G "$1/step-*" > /dev/null && return; sleep 0.1; done; }
+# shellcheck disable=SC2086
+many 3 $run save_every=5 --minutes 5 --out asked > said 2>&1 & launched=$!
+started asked
+kill -TERM "$(ranks asked | awk '$2 == 2 { print $1 }')"
+wait $launched
+is 'SIGTERM to process 2: status' 0 $?
+has 'SIGTERM to process 2' 'stopped as asked after' "$(cat said)"
+steps=$(sed -n 's/^stopped as asked after \([0-9]*\) steps.*/\1/p' said)
+# shellcheck disable=SC2086
+train $run save_every=5 --steps "$steps" --out alone > /dev/null 2>&1
+step=$(printf 'step-%06d' "$steps")
+cmp -s alone/$step/state.safetensors asked/$step/state.safetensors
+is 'SIGTERM to process 2: bits' 0 $?
+rm -rf alone asked
+
+# A process that hangs is named.
+# shellcheck disable=SC2086
+many 3 $run save_every=5 --minutes 5 --patience 1 --out hangs > said 2>&1 & launched=$!
+started hangs
+kill -STOP "$(ranks hangs | awk '$2 == 1 { print $1 }')"
+timeout 20 tail -s 0.1 --pid=$launched -f /dev/null
+wait $launched
+is 'a process hangs: status' 1 $?
+is 'a process hangs' 'error: process 1 of 3 has not answered process 0 for 1 s' "$(grep -o 'error: .* s:' said | sed 's/:$//')"
+rm -rf hangs
+
+# A process that is killed ends the others within ten seconds. The run can be resumed, and ends with the same bits.
+# shellcheck disable=SC2086
+train $run save_every=1 --steps 300 --out alone > /dev/null 2>&1
+RANDOM=${SEED:-$$} killed=0
+for _ in $(seq $((3 * kills))); do
+    [ $killed -lt "$kills" ] || break
+    arguments="$run save_every=1 --out killed"
+    compgen -G 'killed/step-*' > /dev/null && arguments='--resume killed'
+    # shellcheck disable=SC2086
+    many 3 $arguments --steps 299 > said 2>&1 & launched=$!
+    sleep "0.$((RANDOM % 9))"
+    all=$(pgrep -P $launched)
+    victim=$(shuf -n 1 <<< "$all")
+    [ -n "$victim" ] && kill -KILL $victim 2> /dev/null && killed=$((killed + 1))
+    timeout 10 tail -s 0.1 --pid=$launched -f /dev/null
+    is "kill $killed: mpirun has ended" 1 "$(kill -0 $launched 2> /dev/null; echo $?)"
+    wait $launched 2> /dev/null
+    # shellcheck disable=SC2086
+    for pid in $all; do kill -0 $pid 2> /dev/null && is "kill $killed: process $pid has ended" ended running; done
+done
+if compgen -G 'killed/step-*' > /dev/null; then arguments='--resume killed'; else arguments="$run save_every=1 --out killed"; fi
+# shellcheck disable=SC2086
+many 2 $arguments --steps 300 > said 2>&1
+cmp -s alone/step-000300/state.safetensors killed/step-000300/state.safetensors
+is "bits after $killed kills (RANDOM=${SEED:-$$})" 0 $?
+
+# Errors: one line, whatever the number of processes.
+refuses 'a wrong setting' 2 'error: unknown setting widht' many 4 widht=3
+refuses 'no such text' 1 'nowhere.txt' many 4 --data nowhere.txt
+refuses 'processes differ' 2 'error: the processes differ' \
+    mpirun -q -n 1 "$root/train" --device cpu $run --steps 2 --out x : -n 1 "$root/train" --device cpu $run --steps 3 --out x
+MASQUERADE_MPI=$folder/none.so refuses 'no such library' 1 'error: the MPI library' many 2 $run --steps 2 --out x
+# A program that was not started by mpirun needs no library.
+MASQUERADE_MPI=$folder/none.so train $run --steps 2 --out x > said 2>&1
+is 'without mpirun: status' 0 $?
+cd "$root"
+finish many
