@@ -162,6 +162,7 @@ refuses 'no such text' 1 'nowhere.txt' many 4 --data nowhere.txt
 refuses 'processes differ' 2 'error: the processes differ' \
     mpirun -q -n 1 "$root/train" --device cpu $run --steps 2 --out x : -n 1 "$root/train" --device cpu $run --steps 3 --out x
 MASQUERADE_MPI=$folder/none.so refuses 'no such library' 1 'error: the MPI library' many 2 $run --steps 2 --out x
+refuses 'a prior is fitted by one process' 2 'error: --fit-prior is work for one process' many 2 --fit-prior killed
 # A program that was not started by mpirun needs no library.
 MASQUERADE_MPI=$folder/none.so train $run --steps 2 --out x > said 2>&1
 is 'without mpirun: status' 0 $?

@@ -44,7 +44,8 @@ void expect_only(const Options& options, const std::set<std::string>& names, con
 void fit_prior_of(const Arguments& a, const Common& common) {
     expect_only(a.given, {"--fit-prior", "--threads", "--device"},
                 "--fit-prior does not change the run: it can be combined only with --threads and --device");
-    const RunFolder alone = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // locks the run folder
+    if (!alone()) throw BadUsage("--fit-prior is work for one process: leave out mpirun or srun");
+    const RunFolder locked = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // locks the run folder
     const std::unique_ptr<Run> run = family_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
     run->use_moving_average();
     say("{}\n", run->fit_prior(read_again(origin_of(run->run_json, a.fit_prior + "/run.json"))));
