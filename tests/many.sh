@@ -88,6 +88,19 @@ for family in $families; do
         turn=$((turn + 1))
     done
 done
+# A GPU, which a simulated one plays: it reads the results of a step after the next one is requested.
+run="univae ${settings[univae]} --data pairs.tsv --precision bf16"
+# shellcheck disable=SC2086
+train $run --steps 50 --out alone > said 2>&1
+for count in 2 3; do
+    # shellcheck disable=SC2086
+    MASQUERADE_CUDA=$build/fake_cuda.so MASQUERADE_FAKE_OPEN=1 \
+        mpirun -q -n $count "$root/train" --device cuda --threads 1 $run --steps 50 --out shared > said 2>&1
+    is "a simulated GPU by $count processes: status" 0 $?
+    same_run "a simulated GPU by $count processes" alone shared
+    rm -rf shared
+done
+rm -rf alone
 # One process computes all parts if the user names one.
 run="unilm ${settings[unilm]} parts=1 save_every=1"
 # shellcheck disable=SC2086

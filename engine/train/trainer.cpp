@@ -332,10 +332,12 @@ void Trainer::show(double now) {
 
 StopReason Trainer::run(const std::function<bool()>& stop) {
     start_ = std::chrono::steady_clock::now();
+    seconds_before = from_first(seconds_before);  // the schedule may depend on it
     before_log_line = clear_bar;
     first_step_ = step_;
     first_tokens_ = tokens_;
-    double next_show = 30, next_save = 60, next_line = seconds() + (terminal ? 0 : 10), mean = 0;
+    const double between_lines = from_first(terminal ? 0.2 : 10);
+    double next_show = 30, next_save = 60, next_line = from_first(seconds() + (terminal ? 0 : 10)), mean = 0;
     const double deadline = last_second(options_.minutes);
     double measured_from = 0;
     std::int64_t measured_step = -1;
@@ -392,7 +394,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         if (now >= next_line) {
             read_results();
             progress(mean, seconds());
-            next_line = now + (terminal ? 0.2 : 10);
+            next_line = now + between_lines;
         }
         if (now >= next_show) {
             read_results();
