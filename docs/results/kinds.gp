@@ -32,9 +32,9 @@ below(name) = name eq 'local' ? -0.9 : 0.9
 beside(name) = name eq 'luna' ? -1 : name eq 'softmax' ? -3.5 : name eq 'window' ? 2.5 : name eq 'longformer' ? 1 : 0
 plot $kinds using 4:2 with points pointtype 7, for [name in names] $kinds using (stringcolumn(1) eq name ? column(4) : NaN):2:1 with labels offset beside(name),below(name) font ',10'
 set title 'recall of 4 pairs, 2,000 steps'
-set yrange [35:112]
+set yrange [35:118]
 many = 'softmax window longformer local fixed strided'  # all at 100
-set label 1 "softmax, fixed, local, strided,\nlongformer, window" at 0.8,107 center font ',10'
-beside(name) = name eq 'linear' ? 2 : name eq 'luna_causal' ? -2 : name eq 'performer' ? 2 : name eq 'rfa' ? -2 : name eq 'linformer' ? -4 : 0
+set label 1 "softmax, fixed, local, strided,\nlongformer, window" at 0.85,114 center font ',10'
+beside(name) = name eq 'linear' ? 2 : name eq 'luna_causal' ? -2 : name eq 'performer' ? 2 : name eq 'rfa' ? -2 : name eq 'linformer' ? -2 : 0
 below(name) = name eq 'luna_causal' || name eq 'lambda' ? -0.9 : 0.9
 plot $kinds using 4:3 with points pointtype 7, for [name in names] $kinds using (stringcolumn(1) eq name && strstrt(many, name) == 0 ? column(4) : NaN):3:1 with labels offset beside(name),below(name) font ',10'
