@@ -136,11 +136,11 @@ rm -rf alone asked
 # shellcheck disable=SC2086
 many 3 $run save_every=5 --minutes 5 --patience 1 --out hangs > said 2>&1 & launched=$!
 started hangs
-kill -STOP "$(ranks hangs | awk '$2 == 1 { print $1 }')"
+kill -STOP "$(ranks hangs | awk '$2 == 2 { print $1 }')"
 timeout 20 tail -s 0.1 --pid=$launched -f /dev/null
 wait $launched
 is 'a process hangs: status' 1 $?
-is 'a process hangs' 'error: process 1 of 3 has not answered process 0 for 1 s' "$(grep -o 'error: .* s:' said | sed 's/:$//')"
+is 'a process hangs' 'error: process 2 of 3 has not answered process 0 for 1 s' "$(grep -o 'error: .* s:' said | sed 's/:$//')"
 rm -rf hangs
 
 # A process that is killed ends the others within ten seconds. The run can be resumed, and ends with the same bits.

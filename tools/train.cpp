@@ -69,7 +69,8 @@ std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
 // updates.
 void expect_equal(const Training& t, const std::string& command, Device device) {
     const std::string mine =
-        text(command, " (", t.text.train.size(), " sentences, ", name_of(device), ", weights ",
+        text(command, " (", t.text.train.size(), " sentences, hashes ", t.text.origin.hash, " ",
+             t.text.origin.held_out_hash, ", ", name_of(device), ", ", name_of(t.run->common().precision), ", weights ",
              fmt::format("{:016x}", checksum_of(t.run->parameters)), ", version ", version, " ", COMMIT, ")");
     for (const std::string& other : gather_messages(mine))
         if (other != mine) throw BadUsage(text("the processes differ: one runs ", mine, ", another ", other));
@@ -115,11 +116,11 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     trainer.terminal = is_terminal(stdout);
     trainer.columns = [] { return terminal_width(stdout); };
     trainer.seconds_before = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    say_when_stopped(is_terminal(stderr) ? "\r\x1b[Ksaving...\n" : "saving...\n");
+    if (first_process()) say_when_stopped(is_terminal(stderr) ? "\r\x1b[Ksaving...\n" : "saving...\n");
     StopReason reason = trainer.run(stop_requested);
     say_when_stopped(nullptr);
     const std::string run = shell_word(t.folder.path());
-    if (reason == StopReason::unheard)  // standard output is closed
+    if (reason == StopReason::unheard && first_process())  // standard output is closed
         throw BadInput(text("standard output cannot be written: was it closed, is the disk full? Stopped after ",
                             trainer.step(), " steps, saved: continue with --resume ", run));
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";

@@ -126,6 +126,8 @@ std::vector<double> gather_numbers(const std::vector<double>& mine) {
     std::vector<double> all;
     const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
     for (const std::string& message : gather_messages(bytes)) {
+        if (message.size() % sizeof(double))
+            throw BadInput("the processes have come to different places of the program: do their commands differ?");
         const std::size_t before = all.size();
         all.resize(before + message.size() / sizeof(double));
         std::memcpy(all.data() + before, message.data(), message.size());

@@ -82,7 +82,9 @@ class Mpi : public Processes {
 
     [[noreturn]] void report() {
         for (std::size_t i = 0; i < requests_.size(); i++) {
-            if (requests_[i] == MPI_REQUEST_NULL) continue;
+            int done = 0;
+            MPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE);
+            if (done) continue;
             std::fprintf(stderr,
                          "error: process %d of %d has not answered process %d for %.0f s: does it hang, or is its "
                          "machine gone? A larger --patience waits longer\n",

@@ -373,7 +373,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         try {
             return request_step();
         } catch (...) {
-            read_results();  // if the previous step has failed, throws its error, because that error is the cause
+            if (alone()) read_results();  // if the previous step has failed, throws its error, because it is the cause
             throw;
         }
     };
@@ -414,7 +414,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         begin();
     if (bar_shown.exchange(false)) say("\n");
     save();
-    if (saved) saved();
+    if (saved && first_process()) saved();
     if (*reason == StopReason::asked)
         say(fmt::format("saved after {} steps; closing (Ctrl-C again: at once)\n", step_));
     if (step_ > 0 && first_process()) {

@@ -283,7 +283,7 @@ std::string reason_of_failure() {
 // it may use are its share.
 int own_threads() {
     const int all = threads(), machine = int(std::thread::hardware_concurrency());
-    return all < machine ? all : std::max(1, all / local_processes().count);
+    return std::min(all, std::max(1, machine / local_processes().count));
 }
 
 // Logs the error and returns the exit status. If there are several processes, ends all of them. Often all of them fail
@@ -294,7 +294,8 @@ int fail(const std::string& reason, int status) {
         if (!quiet_log || local_processes().rank == 0) log_line("error: ", reason);
         return status;
     }
-    std::this_thread::sleep_for(std::chrono::seconds(processes().rank()));
+    std::this_thread::sleep_for(
+        std::chrono::duration<double>(std::min<double>(processes().rank(), processes().patience / 2)));
     log_line("error: ", first_process() ? "" : text("process ", processes().rank(), ": "), reason);
     processes().abort(status);
     return status;
