@@ -49,8 +49,8 @@ void flush_out();
 // Writes these bytes to standard output unchanged. Throws BadInput if that fails.
 void write_out(std::string_view bytes);
 
-// Whether the processes that mpirun or srun starts do one work together (engine/base/processes.h). If not, each of them
-// is a program of its own.
+// Whether the processes that mpirun or srun starts work together on one task (engine/base/processes.h). If not, each of
+// them is a program of its own.
 enum class Together { no, yes };
 
 // The body of main(). setup(options) declares the options; body(common) does the work and throws on failure. `work`

@@ -71,7 +71,7 @@ void join_processes() {
     const Launcher* by = launcher();
     if (!by || joined) return;
     const int rank = number_in(by->rank, 0), count = number_in(by->count, 1);
-    // All processes would print the same errors and notes.
+    // Otherwise every process would print the same text and notes. Errors are still printed.
     if (rank > 0) {
         quiet_log = true;
         const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);

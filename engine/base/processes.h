@@ -28,13 +28,14 @@ class Processes {
     // be changed. If a process does not answer for `patience` seconds, logs an error that names it, and calls abort().
     virtual void exchange(const std::vector<Bytes>& send, const std::vector<Bytes>& receive) = 0;
     [[noreturn]] virtual void abort(int status) = 0;  // ends all processes
-    virtual void leave() = 0;                         // waits until all processes call leave(); the last call of all
+    virtual void leave() = 0;                         // waits until all processes call leave(); must be the last call
 
     double patience = 600;
     std::uint64_t bytes_sent = 0;  // by this process, in all calls of exchange()
 };
 
-// The processes that this process belongs to. A program that was not started together with others has rank 0 of 1.
+// The group of processes to which this process belongs. A program that was not started together with others has rank 0
+// of 1.
 Processes& processes();
 inline bool alone() { return processes().count() == 1; }
 inline bool first_process() { return processes().rank() == 0; }
@@ -53,7 +54,8 @@ struct LocalProcesses {
 };
 LocalProcesses local_processes();
 
-// parts[i] are bytes of process i, in all processes of the same size. Fills the parts of all other processes.
+// parts[i] holds the bytes of process i, and has the same size in all processes. Fills the parts of all other
+// processes.
 void gather(const std::vector<Bytes>& parts);
 // Returns the messages of all processes, by rank.
 std::vector<std::string> gather_messages(const std::string& mine);

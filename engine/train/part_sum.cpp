@@ -11,7 +11,7 @@
 namespace masquerade {
 namespace {
 
-// Returns how many of n parts, n > 1, belong to the left one of the two sums: the largest power of 2 below n.
+// Returns how many of n parts, n > 1, belong to the left of the two sums: the largest power of 2 below n.
 int left_of(int n) {
     int h = 1;
     while (2 * h < n) h *= 2;
@@ -51,7 +51,7 @@ View sum_of(const PartRange& node, const std::vector<NodeSum>& known, std::size_
     return left;
 }
 
-// Part i of a vector that is cut into n slices. Slices begin at multiples of 16 numbers, like parameters.
+// Slice i of a vector that is cut into n slices. Slices begin at multiples of 16 numbers, like parameters.
 View slice_of(const View& all, int i, int n) {
     const auto begin = [&](std::int64_t k) { return k == n ? all.count() : all.count() / 16 * k / n * 16; };
     View slice = all;
@@ -85,9 +85,9 @@ void GradientSum::keep_in(std::vector<Buffer>& sums, std::size_t i) const {
     copy(parameters_.trained(parameters_.gradients()), trained(sums[i]));
 }
 
-// Computes the sum of the node that has `part`, a tree of its own. Works like adding 1 to a binary counter: sums_[k] is
-// bit k. As long as the next bit is 1, its sum is added to the gradients. It has as many parts as the gradients have by
-// now, and these are the parts just before them.
+// Computes the sum of the node that contains `part`; the node is a tree of its own. Works like adding 1 to a binary
+// counter: sums_[k] is bit k. As long as the next bit is 1, its sum is added to the gradients. It has as many parts as
+// the gradients have by now, and these are the parts just before them.
 void GradientSum::add(int part, int parts) {
     const std::vector<PartRange> mine = nodes_within(share_of(parts, processes().rank(), processes().count()), parts);
     std::size_t node = 0, k = 0;

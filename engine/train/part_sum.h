@@ -20,7 +20,7 @@ struct PartRange {
     bool has(int part) const { return begin <= part && part < end; }
 };
 // Returns the parts that process `rank` of `count` computes of a batch of `parts` parts. The shares differ by at most
-// one part, and process 0 has a part always.
+// one part, and process 0 always has a part.
 PartRange share_of(int parts, int rank, int count);
 // The sum of a batch of `parts` parts is computed from smaller sums, the nodes of a binary tree. Returns the largest
 // nodes that need only the parts of `share`, from left to right.

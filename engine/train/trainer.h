@@ -167,7 +167,7 @@ class Trainer {
     // Waits for the results, exchanges them with the other processes, sets norm_ and metrics_, and returns the loss.
     // Throws Error if the loss or the norm is not finite.
     double read(Results& results);
-    // The facts by which all processes decide alike whether to stop, and what is due.
+    // The facts by which all processes make the same decision to stop or to go on.
     struct Moment {
         double seconds;      // since the start of process 0
         bool asked, closed;  // whether to stop: asked in any process, or the output of process 0 is closed

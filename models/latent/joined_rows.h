@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of one tensor from all parts of a batch (TrainOptions::parts), one part after another, of all processes.
+// The rows of one tensor from all parts of a batch (TrainOptions::parts), in the order of the parts, from all
+// processes.
 #pragma once
 #include <string>
 
