@@ -107,16 +107,11 @@ void gather(const std::vector<Bytes>& parts) {
 }
 
 std::vector<std::string> gather_messages(const std::string& mine) {
-    const std::size_t count = std::size_t(processes().count()), rank = std::size_t(processes().rank());
-    std::vector<std::uint64_t> sizes(count);
-    sizes[rank] = mine.size();
-    std::vector<Bytes> parts(count);
-    for (std::size_t i = 0; i < count; i++) parts[i] = {&sizes[i], sizeof sizes[i]};
-    gather(parts);
-    std::vector<std::string> messages(count);
-    for (std::size_t i = 0; i < count; i++) messages[i].resize(sizes[i]);
-    messages[rank] = mine;
-    for (std::size_t i = 0; i < count; i++) parts[i] = {messages[i].data(), messages[i].size()};
+    std::vector<std::string> messages;
+    for (std::size_t size : gather_values(mine.size())) messages.emplace_back(size, 0);
+    messages[std::size_t(processes().rank())] = mine;
+    std::vector<Bytes> parts;
+    for (std::string& each : messages) parts.push_back({each.data(), each.size()});
     gather(parts);
     return messages;
 }
@@ -134,9 +129,5 @@ std::vector<double> gather_numbers(const std::vector<double>& mine) {
     }
     return all;
 }
-
-double from_first(double value) { return gather_numbers({value})[0]; }
-
-void wait_for_all() { gather_numbers({}); }
 
 }  // namespace masquerade

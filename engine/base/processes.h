@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace masquerade {
@@ -57,12 +58,21 @@ LocalProcesses local_processes();
 // parts[i] holds the bytes of process i, and has the same size in all processes. Fills the parts of all other
 // processes.
 void gather(const std::vector<Bytes>& parts);
-// Returns the messages of all processes, by rank.
+// Returns the values of all processes, by rank. T is a type that can be copied byte by byte.
+template <class T>
+std::vector<T> gather_values(const T& mine) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    std::vector<T> all(std::size_t(processes().count()), mine);
+    std::vector<Bytes> parts;
+    for (T& each : all) parts.push_back({&each, sizeof each});
+    gather(parts);
+    return all;
+}
+// Returns the value that process 0 has passed.
+inline double from_first(double value) { return gather_values(value)[0]; }
+// Returns the messages of all processes, by rank. They may differ in length.
 std::vector<std::string> gather_messages(const std::string& mine);
 // Returns the numbers of process 0, then those of process 1, and so on.
 std::vector<double> gather_numbers(const std::vector<double>& mine);
-// Returns the value that process 0 has passed.
-double from_first(double value);
-void wait_for_all();  // returns when all processes have called it
 
 }  // namespace masquerade

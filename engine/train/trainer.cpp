@@ -164,11 +164,9 @@ double Trainer::read(Results& results) {
 }
 
 Trainer::Moment Trainer::agree(const std::function<bool()>& stop) const {
-    const Moment here = {seconds(), stop(), output_closed_};
-    if (alone()) return here;
-    const std::vector<double> all = gather_numbers({here.seconds, double(here.asked), double(here.closed)});
-    Moment moment = {all[0], false, all[2] != 0};
-    for (std::size_t i = 1; i < all.size(); i += 3) moment.asked = moment.asked || all[i] != 0;
+    const std::vector<Moment> all = gather_values(Moment{seconds(), stop(), output_closed_});
+    Moment moment = all[0];
+    for (const Moment& each : all) moment.asked = moment.asked || each.asked;
     return moment;
 }
 

@@ -13,7 +13,7 @@ namespace masquerade {
 class JoinedRows {
   public:
     // Keeps a copy of the first `count` rows of a part. Row i is the slice with index i in the first dimension.
-    void keep(const View& rows, int count) { append(rows.data, rows.device, count * bytes_of_row(rows)); }
+    void keep(const View& rows, int count) { append(rows.data, rows.device, count * bytes_of_row(rows), rows.device); }
     bool empty() const { return used_ == 0; }
     // Returns the kept rows of process 0, then those of process 1 and so on, and forgets them. `like` has the type, the
     // device and, but for the first dimension, the shape of the rows. The view is valid until the next keep().
@@ -34,7 +34,6 @@ class JoinedRows {
         used_ = 0;
         for (const std::string& rows : gather_messages(mine)) append(rows.data(), Device::cpu, rows.size(), device);
     }
-    void append(const void* rows, Device device, std::size_t bytes) { append(rows, device, bytes, device); }
     // The memory only grows, because freeing memory of a GPU waits until all work is done.
     void append(const void* rows, Device from, std::size_t bytes, Device device) {
         if (used_ + bytes > all_.bytes()) {

@@ -278,9 +278,8 @@ std::string reason_of_failure() {
     }
 }
 
-// Returns the number of CPU threads of this process if the user names none: all, or an equal share of them if there are
-// several processes on this machine. mpirun and srun usually bind each process to processors of its own; then all that
-// it may use are its share.
+// Returns the number of CPU threads of this process if the user names none: as many as it may use, but at most an equal
+// share of the machine if there are several processes on it.
 int own_threads() {
     const int all = threads(), machine = int(std::thread::hardware_concurrency());
     return std::min(all, std::max(1, machine / local_processes().count));
