@@ -374,7 +374,9 @@ Batch Objective::batch(const Sentences& sentences, std::uint32_t step, const Obj
     Batch b = pack(examples, pad_to);
     if (options.word_dropout > 0) hide_words(b, step, options);
     give_masks(b, options);
-    b.bucket = text(name, ",", b.bucket, ",", b.scored_graph.queries.size());
+    // Sizes of some kinds of attention depend on the number of segments of the last layer.
+    const SegmentGraph& last = has(scattered) ? b.last_graph() : b.scored_graph;
+    b.bucket = text(name, ",", b.bucket, ",", last.queries.size());
     return b;
 }
 
