@@ -2,10 +2,8 @@
 #include "data/sentences.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "engine/base/error.h"
-#include "engine/base/shuffle.h"
 
 namespace masquerade {
 
@@ -56,59 +54,77 @@ std::vector<Lost> lost_in(const WordPiece& tokenizer, const Strings& lines, int 
     return lost;
 }
 
-ReadCounts counts_of(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, bool targets) {
-    const Vocabulary& v = tokenizer.vocabulary();
-    std::vector<char> begins(v.size());
-    for (int id = 0; id < v.size(); id++) begins[id] = id == v.unk() || !(v.is_special(id) || continues(v.token(id)));
-    ReadCounts counts;
-    for (const Sentence& s : sentences) {
-        const std::vector<int>& ids = targets ? s.target : s.ids;
-        counts.lines += !ids.empty();
-        counts.cut += targets ? s.target_cut : s.cut;
-        for (int id : ids) counts.words += begins[id], counts.unknown += id == v.unk();
+WordCounter::WordCounter(const Vocabulary& v) : begins_(v.size()), unknown_(v.unk()) {
+    for (int id = 0; id < v.size(); id++) begins_[id] = id == unknown_ || !(v.is_special(id) || continues(v.token(id)));
+}
+
+void WordCounter::add(const std::vector<int>& ids, ReadCounts& counts) const {
+    for (int id : ids) counts.words += begins_[id], counts.unknown += id == unknown_;
+}
+
+namespace {
+
+class SentencesInMemory : public SentenceList {
+  public:
+    explicit SentencesInMemory(std::vector<Sentence> sentences) : sentences_(std::move(sentences)) {}
+    std::uint64_t size() const override { return sentences_.size(); }
+    Sentence at(std::uint64_t i) const override { return sentences_[i]; }
+    ReadCounts counts(const Vocabulary& vocabulary, bool targets) const override {
+        const WordCounter words(vocabulary);
+        ReadCounts counts;
+        for (const Sentence& s : sentences_) {
+            const std::vector<int>& ids = targets ? s.target : s.ids;
+            counts.lines += !ids.empty();
+            counts.cut += targets ? s.target_cut : s.cut;
+            words.add(ids, counts);
+        }
+        return counts;
     }
-    return counts;
+
+  private:
+    const std::vector<Sentence> sentences_;
+};
+
+}  // namespace
+
+std::shared_ptr<const SentenceList> in_memory(std::vector<Sentence> sentences) {
+    return std::make_shared<SentencesInMemory>(std::move(sentences));
 }
 
-SentenceSource::SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed)
-    : sentences_(sentences), seed_(seed), order_(sentences.size()) {
-    if (sentences.empty()) throw BadInput("there is no sentence to train on; give --data a file with text in it");
-    shuffle();
+SentenceSource::SentenceSource(std::shared_ptr<const SentenceList> sentences, std::uint64_t seed)
+    : sentences_(std::move(sentences)), seed_(seed), order_(order_of(0)) {
+    if (sentences_->size() == 0) throw BadInput("there is no sentence to train on; give --data a file with text in it");
 }
 
-// Sets order_ to a random order, which depends only on the seed and the epoch.
-void SentenceSource::shuffle() {
-    std::iota(order_.begin(), order_.end(), 0u);
-    Sequence random(seed_, "data.shuffle", epoch_);
-    masquerade::shuffle(order_, random);
+Permutation SentenceSource::order_of(std::uint64_t epoch) const {
+    return Permutation(sentences_->size(), seed_, "data.order", std::uint32_t(epoch));
 }
 
 Sentences SentenceSource::take(std::size_t tokens) {
-    Sentences taken;
+    taken_.clear();
     for (std::size_t used = 0;;) {
         if (next_ == order_.size()) {
-            epoch_++;
             next_ = 0;
-            shuffle();
-            if (!taken.empty()) break;  // ends the batch, which could otherwise contain a sentence twice
+            order_ = order_of(++epoch_);
+            if (!taken_.empty()) break;  // ends the batch, which could otherwise contain a sentence twice
         }
-        const Sentence& s = sentences_[order_[next_]];
-        if (!taken.empty() && used + s.size() > tokens) break;
+        Sentence s = sentences_->at(order_[next_]);
+        if (!taken_.empty() && used + s.size() > tokens) break;
         used += s.size();
-        taken.push_back(&s);
+        taken_.push_back(std::move(s));
         next_++;
     }
-    return taken;
+    return pointers_to(taken_);
 }
 
 void SentenceSource::move_to(const std::vector<std::uint64_t>& numbers) {
     if (numbers.size() != 2) throw BadInput("the checkpoint does not record its position in the data");
     epoch_ = numbers[0];
     next_ = numbers[1];
+    order_ = order_of(epoch_);
     if (next_ > order_.size())
         throw BadInput(text("the checkpoint stands at sentence ", next_, " of an epoch, the data has only ",
                             order_.size(), "; resume with the data the run was started with"));
-    shuffle();
 }
 
 }  // namespace masquerade

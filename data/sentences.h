@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Sentences and pairs of sentences as token ids, and their order in training. Each epoch has its own random order,
-// which depends only on the seed and the epoch. Each batch takes the next sentences in this order, up to a number of
-// tokens. A checkpoint stores the position: the epoch, and the number of sentences of this epoch that were already
-// taken.
+// which depends only on the seed and the epoch, and is computed place by place. Each batch takes the next sentences in
+// this order, up to a number of tokens. A checkpoint stores the position: the epoch, and the number of sentences of
+// this epoch that were already taken.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "engine/base/random.h"
+#include "engine/base/permutation.h"
 #include "tokenizer/wordpiece.h"
 
 namespace masquerade {
@@ -52,14 +53,33 @@ struct ReadCounts {
     std::int64_t lines = 0, cut = 0;      // cut: lines whose end was cut off
     std::int64_t words = 0, unknown = 0;  // words: words that were not cut off; unknown: words that became [UNK]
 };
-// Returns the counts for the sources of the sentences or, if `targets` is true, for their targets.
-ReadCounts counts_of(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, bool targets);
+// Adds the tokens of lines to the words and unknown words of ReadCounts.
+class WordCounter {
+  public:
+    explicit WordCounter(const Vocabulary& vocabulary);
+    void add(const std::vector<int>& ids, ReadCounts& counts) const;
+
+  private:
+    std::vector<char> begins_;  // begins_[id]: whether the token begins a word
+    int unknown_;
+};
+
+// A list of sentences, in memory or in a packed text (data/packed_text.h), which may be larger than memory.
+class SentenceList {
+  public:
+    virtual ~SentenceList() = default;
+    virtual std::uint64_t size() const = 0;
+    virtual Sentence at(std::uint64_t i) const = 0;  // returns sentence i, counted from 0
+    // Returns the counts for the sources of the sentences or, if `targets` is true, for their targets.
+    virtual ReadCounts counts(const Vocabulary& vocabulary, bool targets) const = 0;
+};
+std::shared_ptr<const SentenceList> in_memory(std::vector<Sentence> sentences);
 
 class SentenceSource {
   public:
-    SentenceSource(const std::vector<Sentence>& sentences, std::uint64_t seed);
+    SentenceSource(std::shared_ptr<const SentenceList> sentences, std::uint64_t seed);
     // Returns the next sentences, at most `tokens` tokens in total, but at least one sentence. All of these sentences
-    // come from the same epoch.
+    // come from the same epoch. The sentences exist until the next call.
     Sentences take(std::size_t tokens);
     // Returns the position for a checkpoint: the epoch, and the number of sentences of this epoch that were already
     // taken. move_to() continues at such a position. It throws BadInput if the position is beyond the end of this text.
@@ -67,11 +87,12 @@ class SentenceSource {
     void move_to(const std::vector<std::uint64_t>& numbers);
 
   private:
-    void shuffle();
-    const std::vector<Sentence>& sentences_;
+    Permutation order_of(std::uint64_t epoch) const;
+    std::shared_ptr<const SentenceList> sentences_;
     std::uint64_t seed_;
     std::uint64_t epoch_ = 0, next_ = 0;
-    std::vector<std::uint32_t> order_;
+    Permutation order_;  // of this epoch
+    std::vector<Sentence> taken_;
 };
 
 }  // namespace masquerade

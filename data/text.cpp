@@ -22,25 +22,6 @@ bool is_blank(std::string_view line) { return std::all_of(line.begin(), line.end
 // bytes count as invalid, because they reveal files that are not UTF-8 text: almost every UTF-16 file has many.
 std::size_t code_point_bytes(std::string_view rest) { return rest[0] == 0 ? 0 : decode_utf8(rest, 0).length; }
 
-void refuse_binary(const TextCounts& counts, const std::string& name) {
-    if (counts.invalid_bytes * 100 > counts.bytes)
-        throw BadInput(text(name, ": ", counts.invalid_bytes, " of ", counts.bytes,
-                            " bytes are not UTF-8 (at most 1 % may be); iconv -t UTF-8 converts it"));
-}
-
-std::string warning_about(const TextCounts& counts, const std::string& name, std::size_t longest) {
-    std::string what;
-    auto add = [&](std::uint64_t count, const char* noun, const std::string& fate) {
-        if (count == 0) return;
-        what += text(what.empty() ? ": " : ", ", count, ' ', noun, count == 1 ? " " : "s ", fate);
-    };
-    add(counts.invalid_bytes, "invalid byte", "dropped");
-    add(counts.cut, "sentence", text("cut to ", longest, " bytes"));
-    add(counts.halves, "line", "without both a source and a target skipped");
-    add(counts.further, "line", "cut after the second column");
-    return what.empty() ? what : name + what;
-}
-
 // Splits `rest` at the first `end`: returns the part before it, and removes this part and the `end` from `rest`. If
 // there is no `end`, returns all of `rest`, and makes `rest` empty.
 std::string_view take(std::string_view& rest, char end) {
@@ -93,27 +74,50 @@ std::string collapse_space(std::string_view line) {
     return kept;
 }
 
-Text parse_text(std::string_view bytes, const std::string& name, std::size_t longest) {
+std::string warning_about(const TextCounts& counts, const std::string& name, std::size_t longest) {
+    if (counts.invalid_bytes * 100 > counts.bytes)
+        throw BadInput(text(name, ": ", counts.invalid_bytes, " of ", counts.bytes,
+                            " bytes are not UTF-8 (at most 1 % may be); iconv -t UTF-8 converts it"));
+    std::string what;
+    auto add = [&](std::uint64_t count, const char* noun, const std::string& fate) {
+        if (count == 0) return;
+        what += text(what.empty() ? ": " : ", ", count, ' ', noun, count == 1 ? " " : "s ", fate);
+    };
+    add(counts.invalid_bytes, "invalid byte", "dropped");
+    add(counts.cut, "sentence", text("cut to ", longest, " bytes"));
+    add(counts.halves, "line", "without both a source and a target skipped");
+    add(counts.further, "line", "cut after the second column");
+    return what.empty() ? what : name + what;
+}
+
+bool read_line(std::string_view line, bool pairs, std::size_t longest, TextCounts& counts, std::string& source,
+               std::string& target) {
+    counts.lines++;
+    if (is_blank(line)) return false;
+    source = clean_line(pairs ? take(line, '\t') : line, longest, counts);
+    target = clean_line(pairs ? take(line, '\t') : "", longest, counts);
+    if (is_blank(source) || (pairs && is_blank(target))) {
+        counts.halves += pairs;
+        return false;
+    }
+    counts.further += pairs && !is_blank(line);
+    return true;
+}
+
+Text parse_text(std::string_view bytes, const std::string& name, std::size_t longest, std::optional<bool> known) {
     Text result;
     TextCounts& counts = result.counts;
     counts.bytes = bytes.size();
     result.hash = hash_of(bytes);
-    const bool pairs = holds_pairs(bytes);
+    const bool pairs = known ? *known : holds_pairs(bytes);
     TextLines lines(bytes);
+    std::string source, target;
     for (std::string_view line; lines.next(line);) {
-        counts.lines++;
-        if (is_blank(line)) continue;
-        std::string source = clean_line(pairs ? take(line, '\t') : line, longest, counts);
-        std::string target = clean_line(pairs ? take(line, '\t') : "", longest, counts);
-        if (is_blank(source) || (pairs && is_blank(target))) {
-            counts.halves += pairs;
-            continue;
-        }
-        counts.further += pairs && !is_blank(line);
+        if (!read_line(line, pairs, longest, counts, source, target)) continue;
         result.source.push_back(std::move(source));
         if (pairs) result.target.push_back(std::move(target));
     }
-    refuse_binary(counts, name);
+    result.warning = warning_about(counts, name, longest);
     if (result.source.empty() && counts.halves > 0)
         throw BadInput(text(
             name, ": none of ", counts.halves, counts.halves == 1 ? " line" : " lines",
@@ -121,7 +125,6 @@ Text parse_text(std::string_view bytes, const std::string& name, std::size_t lon
     if (result.source.empty())
         throw BadInput(text(name, " is empty: no sentence in ", counts.lines,
                             " lines; one sentence a line, or source<TAB>target, is expected"));
-    result.warning = warning_about(counts, name, longest);
     return result;
 }
 
@@ -148,7 +151,6 @@ bool LineReader::next(std::string& line) {
 }
 
 void LineReader::finish() const {
-    refuse_binary(counts_, name_);
     std::string warning = warning_about(counts_, name_, longest_);
     if (!warning.empty()) log_line("warning: ", warning);
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,8 +41,17 @@ struct Text {
 // than 1 % invalid bytes.
 Text read_text(const std::string& path, std::size_t longest = longest_sentence);
 
-// Like read_text(), but reads from memory and does not log the warning. `name` names the text in messages.
-Text parse_text(std::string_view bytes, const std::string& name, std::size_t longest = longest_sentence);
+// Like read_text(), but reads from memory and does not log the warning. `name` names the text in messages. If `pairs`
+// is given, it says whether the lines are pairs.
+Text parse_text(std::string_view bytes, const std::string& name, std::size_t longest = longest_sentence,
+                std::optional<bool> pairs = {});
+
+// Reads one line, without its line end, as read_text() does. Returns false if the line is skipped. Adds to `counts` what was dropped or cut.
+bool read_line(std::string_view line, bool pairs, std::size_t longest, TextCounts& counts, std::string& source,
+               std::string& target);
+// Throws BadInput if more than 1 % of the bytes were invalid. Returns one line that says what was dropped or cut; "" if
+// nothing was.
+std::string warning_about(const TextCounts& counts, const std::string& name, std::size_t longest = longest_sentence);
 
 // Reads a stream line by line, for programs that write one output line per input line. Empty lines are not skipped.
 class LineReader {

@@ -5,6 +5,7 @@
 
 #include "data/corpus.h"
 #include "data/grammar.h"
+#include "data/held_out.h"
 #include "data/text.h"
 #include "engine/base/error.h"
 #include "engine/base/log.h"
@@ -13,20 +14,20 @@
 namespace masquerade {
 namespace {
 
-// Moves about one training line in fifty to the held-out lines. A hash of the line decides: the key of a random stream
-// that is named after the line. If no training line is left, all lines become training lines again.
+// Moves some of the training lines to the held-out lines.
 void hold_out(TrainingText& t) {
     std::vector<std::string> kept, kept_targets;
-    for (std::size_t i = 0; i < t.train.size(); i++) {
-        const bool held = make_stream(0, t.train[i], 0).key0 % 50 == 0;
-        (held ? t.held_out : kept).push_back(std::move(t.train[i]));
-        if (t.origin.pairs) (held ? t.held_out_targets : kept_targets).push_back(std::move(t.train_targets[i]));
-    }
+    const auto add = [&](HeldOutLines::Line line, std::vector<std::string>& sources,
+                         std::vector<std::string>& targets) {
+        sources.push_back(std::move(line.source));
+        if (t.origin.pairs) targets.push_back(std::move(line.target));
+    };
+    HeldOutLines chosen([&](HeldOutLines::Line line) { add(std::move(line), kept, kept_targets); });
+    for (std::size_t i = 0; i < t.train.size(); i++)
+        chosen.add(std::move(t.train[i]), t.origin.pairs ? std::move(t.train_targets[i]) : "");
+    for (HeldOutLines::Line& line : chosen.finish()) add(std::move(line), t.held_out, t.held_out_targets);
     t.train = std::move(kept);
     t.train_targets = std::move(kept_targets);
-    if (!t.train.empty()) return;
-    std::swap(t.train, t.held_out);
-    std::swap(t.train_targets, t.held_out_targets);
 }
 
 void read_held_out(TrainingText& t, const std::string& file) {
@@ -40,11 +41,28 @@ void read_held_out(TrainingText& t, const std::string& file) {
     if (t.origin.pairs) t.held_out_targets = std::move(held_out.target);
 }
 
+// Adds a packed text. Its ids are read in training.
+void add_packed(TrainingText& t, const std::string& folder, const std::string& held_out_file, TextKind wanted) {
+    t.packed = std::make_shared<const PackedText>(folder);
+    t.origin.lines = t.packed->lines();
+    t.origin.hash = t.packed->hash();
+    t.origin.pairs = wanted != TextKind::sentences && t.packed->pairs();
+    t.sources_alone = !t.origin.pairs && t.packed->pairs();
+    if (!held_out_file.empty()) return read_held_out(t, held_out_file);
+    Text held_out = t.packed->held_out();
+    t.held_out = std::move(held_out.source);
+    if (t.origin.pairs) t.held_out_targets = std::move(held_out.target);
+}
+
 TrainingText text_of(const std::string& name, const std::string& file, const std::string& held_out_file,
                      TextKind wanted) {
     TrainingText t;
     t.origin.name = name;
     t.origin.file = std::filesystem::absolute(file).string();
+    if (PackedText::is_at(file)) {
+        add_packed(t, file, held_out_file, wanted);
+        return t;
+    }
     Text read = read_text(file);
     t.origin.lines = read.counts.lines;
     t.origin.hash = read.hash;
@@ -106,6 +124,13 @@ void expect_same(const std::string& file, std::uint64_t found, std::uint64_t exp
 }
 
 }  // namespace
+
+std::shared_ptr<const SentenceList> TrainingText::sentences(const WordPiece& tokenizer, int max_length, int max_target,
+                                                            bool targets) const {
+    if (packed) return sentences_of(packed, tokenizer.vocabulary(), targets && pairs(), max_length, max_target);
+    return in_memory(
+        encode_pairs(tokenizer, train, targets ? train_targets : std::vector<std::string>(), max_length, max_target));
+}
 
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file, TextKind wanted,
                                 const PairOptions& made) {

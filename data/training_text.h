@@ -3,9 +3,11 @@
 // the same lines again.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "data/packed_text.h"
 #include "data/tasks/pairs.h"
 
 namespace masquerade {
@@ -13,7 +15,7 @@ namespace masquerade {
 struct TextOrigin {
     std::string name;  // name of the text in messages to the user
     // file: where the training data were read from:
-    //   text                                    the absolute path of the file
+    //   text                                    the absolute path of the file, or of the folder of a packed text
     //   examples from files (classify)          the absolute path of their folder
     //   vectors for a normalising flow          the absolute path of the .npy file or, for latents, of the run folder
     //   data that the program generates itself  ""
@@ -21,7 +23,7 @@ struct TextOrigin {
     std::string file, held_out_file;
     // Number of lines and hash of the training data. lines is 0 if the model is trained on examples or vectors, not on
     // text; read_again() then reads nothing. hash is 0 for the built-in grammar. If the training data are the latents
-    // of a run, hash is the checksum of this run's weights.
+    // of a run, hash is the checksum of this run's weights. For a packed text, it is PackedText::hash().
     std::uint64_t lines = 0, hash = 0;
     bool pairs = false;               // whether targets are read, too (source<TAB>target per line)
     std::uint64_t held_out_hash = 0;  // hash of held_out_file; 0 if there is no such file or its hash was not stored
@@ -34,6 +36,13 @@ struct TrainingText {
     std::vector<std::string> train, held_out;
     std::vector<std::string> train_targets, held_out_targets;  // for pairs; otherwise empty
     bool sources_alone = false;  // whether targets in origin.file were ignored, because only sentences were wanted
+    std::shared_ptr<const PackedText> packed = nullptr;  // if there is one, `train` and `train_targets` are empty
+
+    std::uint64_t lines() const { return packed ? packed->lines() : train.size(); }  // number of training lines
+    bool pairs() const { return packed ? origin.pairs : !train_targets.empty(); }
+    // Returns the training lines as encode_pairs() does. If `targets` is false, targets are left out.
+    std::shared_ptr<const SentenceList> sentences(const WordPiece& tokenizer, int max_length, int max_target,
+                                                  bool targets = true) const;
 };
 
 // The kind of text that a model needs:
@@ -47,12 +56,12 @@ inline bool only_pairs(TextKind wanted) { return wanted == TextKind::pairs || wa
 
 // Finds the text of a run. The training text is the first of these that exists:
 //   the pairs that a task generates, if `made` names a task; no path may then be given
-//   `file`, if a path is given
+//   `file`, if a path is given: of a file, or of the folder of a packed text
 //   the corpus in ./corpus
 //   questions of the built-in grammar, with a note to the user
 // The held-out lines are those of held_out_file, if a path is given. Otherwise, the corpus provides its dev file, and a
-// task generates further pairs. For any other text, one line in fifty is held out, chosen by a hash of the line; if the
-// hash chooses all lines of a short text, no line is held out. If `wanted` is sentences, only the sources of pairs are
+// task generates further pairs. A packed text has its own held-out lines. For any other text, HeldOutLines chooses them
+// (held_out.h). If `wanted` is sentences, only the sources of pairs are
 // used. If `wanted` is pairs, translations or any, a `file` without targets is allowed.
 // If `wanted` is none and `made` names no task, the text has no lines, and no path may be given.
 // Throws BadUsage if a path is given that may not be given. Throws BadInput if a file cannot be read, or if pairs are

@@ -22,7 +22,7 @@ grep -HoE '^ *# *include "[^"]+"' $files | sed -E 's/^([^:]+):.*"(.*)"/\1 \2/' |
         for (i = 1; i <= count; i++) for (j = 1; j <= i; j++) may[list[i], list[j]] = 1
         for (i = 1; i <= count; i++) known[list[i]]
         for (j = 2; j <= 10; j++) delete may["tokenizer", list[j]]                    # no engine at all
-        for (j = 4; j <= 10; j++) delete may["data", list[j]]                         # base and tensor only
+        for (j = 4; j <= 10; j++) if (j != 8) delete may["data", list[j]]             # base, tensor and io only
     }
     {
         sub(/^\.\//, "", $2)

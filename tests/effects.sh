@@ -30,7 +30,7 @@ train univae --data sentences.txt --dev sources layers=2 latent_layers=1 latent=
     --steps 5 --out vq
 "$root/generate" --device cpu vq --codes < some > codes
 "$root/generate" --device cpu vae --vectors latents.npy < some
-train unilm --data pairs.tsv --dev held_out.tsv layers=2 max_target=8 --steps 120 --out pair
+train unilm --data pairs.tsv --dev held_out.tsv layers=2 max_target=8 --steps 130 --out pair
 train unilm objective=lm:1,lm-reverse:1 --data sentences.txt --dev sources layers=2 --steps 160 --out lm
 train unilm objective=lm --data sentences.txt --dev sources layers=2 --steps 40 --out judge
 train insertion --data pairs.tsv --dev held_out.tsv layers=1 decoder_layers=1 max_target=8 --steps 300 --out insertion

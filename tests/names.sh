@@ -143,6 +143,13 @@ row_tokenize() {
     input=lines.txt shows 'tokenize --train' tokenize --vocab "$hostile.learned" --train 60
     shows 'tokenize --simplify' tokenize --vocab "$hostile.vocab" --simplify "$hostile.simple"
     shows 'tokenize --write-json' tokenize --vocab "$hostile.vocab" --write-json "$hostile.tokenizer"
+    input=lines.txt shows 'tokenize --pack' tokenize --vocab "$hostile.vocab" --pack "$hostile.packed"
+    is 'tokenize --pack: status' '' "$(grep '^error: ' "err.$commands")"
+    input=lines.txt shows 'tokenize --pack, a folder that is there' tokenize --vocab "$hostile.vocab" --pack "$hostile.packed"
+    shows 'tokenize --check' tokenize --check "$hostile.packed"
+    shows 'train, a packed text' train lm $small layers=1 --data "$hostile.packed" --out "$hostile.on-packed"
+    echo >> "$hostile.packed/ids.bin"
+    shows 'tokenize --check, damage' tokenize --check "$hostile.packed"
     shows 'tokenize, a tokenizer' tokenize --vocab "$hostile.tokenizer"
     shows 'tokenize, a strange tokenizer' tokenize --vocab "$hostile.json"
     shows 'tokenize, strange replacements' tokenize --vocab "$hostile.vocab" --replace "$hostile.json"

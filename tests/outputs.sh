@@ -49,6 +49,7 @@ bench	--save	bench tokenizer --text lines.txt --vocab vocab
 bench attention	--plot	bench attention --kinds softmax'
 # Options that name an output folder. Nothing in the folder is replaced, or the command reads no file.
 folders='train --out
+tokenize --pack
 inspect program --dump
 inspect checkpoint --save
 corpus build --out
@@ -57,6 +58,7 @@ corpus grammar --out'
 alone='train --resume
 train --fit-prior
 evaluate --judge
+tokenize --check
 corpus build --lists
 bench tokenizer --text
 bench tokenizer --vocab

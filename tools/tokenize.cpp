@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ./tokenize: encodes lines of standard input as tokens or ids, or decodes lines of tokens or ids. It also learns
-// vocabularies, simplifies and converts them, and reports how well they fit a text.
+// vocabularies, simplifies and converts them, reports how well they fit a text, and packs texts for training.
 #include "tools/tokenize/tokenize.h"
 
 #include "tools/program.h"
@@ -9,7 +9,7 @@ using namespace masquerade;
 
 namespace {
 
-constexpr const char* written = "What is written";
+constexpr const char *reading = "How text is read", *written = "What is written";
 
 void add_options(Options& app, TokenizeSettings& s) {
     auto count = [&](const char* name, int& value, const char* text) {
@@ -17,9 +17,9 @@ void add_options(Options& app, TokenizeSettings& s) {
     };
     // The file is declared as an input, although --train writes it. No input can be lost, because --train refuses to
     // overwrite an existing file.
-    app.input("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder").required();
+    app.input("--vocab", s.vocabulary, "FILE", "vocab.txt, tokenizer.json or their folder");
 
-    app.heading("How text is read");
+    app.heading(reading);
     app.flag("--cased", s.cased, "keep upper case and accents");
     app.choice("--rules", s.rules, {"google", "hugging-face"}, "google (BERT's; default) or hugging-face");
     count("--max-word", s.max_word, "longest word (200; hugging-face: 100)");
@@ -47,6 +47,10 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.output("--simplify", s.simplify, "FILE", "write FILE without tokens that never match");
     app.output("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
 
+    app.heading("Packing a text, for ./train --data FOLDER");
+    app.output("--pack", s.pack, "FOLDER", "write the ids of the text into a new folder");
+    app.input("--check", s.check, "FOLDER", "read all of a packed text, and check it");
+
     app.heading("Learning a vocabulary");
     const Option train =
         app.number("--train", s.train, 6, 10'000'000, "learn SIZE tokens from the text, write --vocab", "SIZE");
@@ -56,12 +60,23 @@ void add_options(Options& app, TokenizeSettings& s) {
 
 // Throws BadUsage if the user combined options that exclude each other.
 void check(const Options& app, const TokenizeSettings& s) {
-    const int instead = s.decode + s.report + s.restore + (s.train > 0) + !s.simplify.empty() + !s.write_json.empty();
+    const int instead = s.decode + s.report + s.restore + (s.train > 0) + !s.simplify.empty() + !s.write_json.empty() +
+                        !s.pack.empty() + !s.check.empty();
     if (instead > 1)
-        throw BadUsage("--decode, --report, --restore, --train, --simplify and --write-json: one at a time");
-    for (const Option& option : app.given())
-        if (instead == 1 && option.heading() == written && !(s.decode && option.name() == "--ids"))
+        throw BadUsage(
+            "--decode, --report, --restore, --train, --simplify, --write-json, --pack and --check: one at a time");
+    if (s.vocabulary.empty() == s.check.empty())
+        throw BadUsage(s.check.empty() ? "--vocab is required" : "--check reads a packed text: leave out --vocab");
+    for (const Option& option : app.given()) {
+        const bool pairs = !s.pack.empty() && option.name() == "--pairs", ids = s.decode && option.name() == "--ids";
+        if (instead == 1 && option.heading() == written && !pairs && !ids)
             throw BadUsage(text(option.name(), " says how encoded lines are written: leave it out here"));
+        if ((!s.pack.empty() && option.heading() == reading && option.name() != "--cased") ||
+            (!s.check.empty() && option.heading() == reading))
+            throw BadUsage(text(option.name(),
+                                ": a packed text is read as training reads text; expected no option but --cased, or a "
+                                "tokenizer.json with other rules (--write-json)"));
+    }
     if (s.offsets && s.characters) throw BadUsage("--offsets counts bytes, --characters code points: give one of them");
 }
 
@@ -69,6 +84,8 @@ void run(const TokenizeSettings& s) {
     if (s.decode) return decode_lines(s);
     if (s.report) return report_text(s);
     if (s.restore) return measure_restoration(s);
+    if (!s.pack.empty()) return pack_text(s);
+    if (!s.check.empty()) return check_pack(s);
     if (s.train > 0) return learn_vocabulary(s);
     if (!s.simplify.empty()) return simplify_vocabulary(s);
     if (!s.write_json.empty()) return write_json(s);

@@ -69,8 +69,8 @@ std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
 // updates.
 void expect_equal(const Training& t, const std::string& command, Device device) {
     const std::string mine =
-        text(command, " (", t.text.train.size(), " sentences, hashes ", t.text.origin.hash, " ",
-             t.text.origin.held_out_hash, ", ", name_of(device), ", ", name_of(t.run->common().precision), ", weights ",
+        text(command, " (", t.text.lines(), " sentences, hashes ", t.text.origin.hash, " ", t.text.origin.held_out_hash,
+             ", ", name_of(device), ", ", name_of(t.run->common().precision), ", weights ",
              fmt::format("{:016x}", checksum_of(t.run->parameters)), ", version ", version, " ", COMMIT, ")");
     for (const std::string& other : gather_messages(mine))
         if (other != mine) throw BadUsage(text("the processes differ: one runs ", mine, ", another ", other));
@@ -86,9 +86,9 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     t.options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
     // Without a limit, a resumed run continues to the end of its schedule.
     t.options.to_schedule_end = t.resumed() && a.minutes < 0 && a.steps == 0;
-    const std::string lines = t.text.train.empty()
+    const std::string lines = t.text.lines() == 0
                                   ? ""
-                                  : fmt::format("{} {} to train on, {} held out; ", t.text.train.size(),
+                                  : fmt::format("{} {} to train on, {} held out; ", t.text.lines(),
                                                 t.text.origin.pairs ? "pairs" : "sentences", t.text.held_out.size());
     say("text    {}\n        {}vocabulary {}\n", t.text.origin.name, lines, t.run->tokenizer.vocabulary().size());
     say("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", t.kind->name, t.run->description(),
@@ -160,7 +160,8 @@ int main(int argc, char** argv) {
             app.input("--config", a.wanted.config, "FILE", "settings from a file; key=value overrides it");
             app.input(
                 "--data", a.wanted.data, "FILE",
-                "text, one sentence a line, or source<TAB>target for unilm, seq2seq and insertion (default: corpus/)");
+                "text, one sentence a line, or source<TAB>target for unilm, seq2seq and insertion (default: corpus/); or "
+                "a folder of ./tokenize --pack");
             app.input("--dev", a.wanted.held_out, "FILE", "held-out text (default: one line in fifty)");
             app.input("--vocab", a.wanted.vocabulary, "FILE",
                       "vocab.txt, tokenizer.json or their folder (default: learned from the text)");

@@ -85,7 +85,7 @@ class Sequence {
 };
 
 // Returns min(n, most) distinct random numbers from 0 to n - 1, in random order: the beginning of a Fisher-Yates
-// shuffle.
+// shuffle. Needs memory only for the result.
 std::vector<std::size_t> drawn(std::size_t n, std::size_t most, Sequence random);
 
 }  // namespace masquerade

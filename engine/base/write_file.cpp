@@ -149,6 +149,20 @@ void fill_folder(const std::string& folder, const std::function<void(const std::
     unfilled.path.clear();
 }
 
+void write_new_folder(const std::string& path, const std::function<void(const std::string&)>& write) {
+    const fs::path place = fs::path(path).has_filename() ? fs::path(path) : fs::path(path).parent_path();
+    const std::string above = place.has_parent_path() ? place.parent_path().string() : ".";
+    make_folder(above);
+    const PrivateFolder beside(above, path);
+    const std::string fresh = beside.file("files");
+    if (::mkdir(fresh.c_str(), 0777) != 0) fail_to("write", path);
+    write_as(path, fresh, write);
+    sync_to_disk(fresh);
+    if (fs::exists(place)) throw BadInput(path, " is there already; remove it, or name another folder");
+    if (::rename(fresh.c_str(), place.c_str()) != 0) fail_to("write", path);
+    sync_to_disk(above);
+}
+
 void sync_to_disk(const std::string& path) {
     int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) fail_to("open", path);

@@ -72,7 +72,7 @@ std::string InsertionRun::description() const {
 
 void InsertionRun::reads(const TrainingText& t) {
     if (!model.options.scored || step > 0) return;  // a resumed run has loaded the scores from a checkpoint
-    model.head->set_scores(settings.slots.scores(tokenizer, sentences(t.train, t.train_targets), settings.train.seed));
+    model.head->set_scores(settings.slots.scores(tokenizer, *training_sentences(t), settings.train.seed));
 }
 
 ObjectiveOptions InsertionRun::objective_options() const {

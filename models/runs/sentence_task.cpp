@@ -20,12 +20,14 @@ Strings cut_warning(std::int64_t cut, std::int64_t all, const char* what, const 
                         limit.tokens, parts, limit.setting)};
 }
 
-Strings lost_warnings(const Run& run, const std::vector<Sentence>& sentences) {
-    const bool pairs = !sentences.empty() && !sentences[0].target.empty();
+Strings lost_warnings(const Run& run, const SentenceList& sentences) {
+    const Vocabulary& v = run.tokenizer.vocabulary();
+    const ReadCounts both[] = {sentences.counts(v, false), sentences.counts(v, true)};
+    const bool pairs = both[1].lines > 0;
     Strings all;
     ReadCounts words;
     for (const bool targets : {false, true}) {
-        const ReadCounts counts = counts_of(run.tokenizer, sentences, targets);
+        const ReadCounts& counts = both[targets];
         const LineLimit limit = targets ? run.common().target_limit() : run.common().source_limit();
         words.words += counts.words, words.unknown += counts.unknown;
         for (std::string& line : cut_warning(counts.cut, counts.lines,

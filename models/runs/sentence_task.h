@@ -13,11 +13,11 @@ namespace masquerade {
 // such as "targets" or "files"; `parts` is the unit of the limit, "tokens" or "bytes". lost_warnings() says how many
 // sentences are truncated, and how many words are read as [UNK].
 Strings cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts, const LineLimit& limit);
-Strings lost_warnings(const Run& run, const std::vector<Sentence>& sentences);
+Strings lost_warnings(const Run& run, const SentenceList& sentences);
 
 class SentenceTask : public Task {
   public:
-    SentenceTask(Run& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
+    SentenceTask(Run& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out)
         : train_(std::move(train)),
           held_out_(std::move(held_out)),
           base_run_(run),
@@ -26,7 +26,7 @@ class SentenceTask : public Task {
     std::vector<std::uint64_t> place() const override { return source_.numbers(); }
     void move_to(const std::vector<std::uint64_t>& place) override { source_.move_to(place); }
     void save(const std::string& folder) const override { base_run_.save_config(folder); }
-    Strings warnings() const override { return lost_warnings(base_run_, train_); }
+    Strings warnings() const override { return lost_warnings(base_run_, *train_); }
     int parts() const override { return batch_.count(); }
     std::string next_part() override { return batch_.next(); }
     std::int64_t batch_tokens() const override { return batch_.now().whole().predictions; }
@@ -43,7 +43,8 @@ class SentenceTask : public Task {
         return batch_.bucket();
     }
 
-    const std::vector<Sentence> train_, held_out_;
+    const std::shared_ptr<const SentenceList> train_;
+    const std::vector<Sentence> held_out_;
     BatchParts batch_;  // the batch of the current step
 
   private:

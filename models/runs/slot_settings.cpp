@@ -19,13 +19,15 @@ namespace {
 struct Order {
     const char *name, *what;
     // Returns the numbers for a training text, whose sentences are encoded; null: the order needs no numbers.
-    Numbers (*numbers)(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, std::uint64_t seed);
+    Numbers (*numbers)(const WordPiece& tokenizer, const SentenceList& sentences, std::uint64_t seed);
 };
 
-Numbers by_frequency(const WordPiece& tokenizer, const std::vector<Sentence>& sentences, std::uint64_t) {
+Numbers by_frequency(const WordPiece& tokenizer, const SentenceList& sentences, std::uint64_t) {
     Numbers n(tokenizer.vocabulary().size());
-    for (const Sentence& s : sentences)
+    for (std::uint64_t i = 0; i < sentences.size(); i++) {
+        const Sentence s = sentences.at(i);
         for (int token : s.target.empty() ? s.ids : s.target) n[token]--;
+    }
     return n;
 }
 
@@ -42,14 +44,14 @@ Numbers for_each_token(const WordPiece& tokenizer, Of of) {
     return n;
 }
 
-Numbers by_length(const WordPiece& tokenizer, const std::vector<Sentence>&, std::uint64_t) {
+Numbers by_length(const WordPiece& tokenizer, const SentenceList&, std::uint64_t) {
     return for_each_token(tokenizer, [&](int token) {
         const std::string word = spelled(tokenizer, token);
         return -std::count_if(word.begin(), word.end(), starts_code_point);
     });
 }
 
-Numbers by_alphabet(const WordPiece& tokenizer, const std::vector<Sentence>&, std::uint64_t) {
+Numbers by_alphabet(const WordPiece& tokenizer, const SentenceList&, std::uint64_t) {
     std::map<std::string, int> rank;
     const auto rank_of = [&](int token) -> int& { return rank[spelled(tokenizer, token)]; };
     for_each_token(tokenizer, rank_of);  // makes an entry in `rank` for the text of each token
@@ -58,7 +60,7 @@ Numbers by_alphabet(const WordPiece& tokenizer, const std::vector<Sentence>&, st
     return for_each_token(tokenizer, rank_of);
 }
 
-Numbers by_chance(const WordPiece& tokenizer, const std::vector<Sentence>&, std::uint64_t seed) {
+Numbers by_chance(const WordPiece& tokenizer, const SentenceList&, std::uint64_t seed) {
     return for_each_token(tokenizer, [&](int token) { return Sequence(seed, "order", token).uniform(); });
 }
 
@@ -137,8 +139,7 @@ InsertionHeadOptions SlotSettings::head() const {
     return o;
 }
 
-Numbers SlotSettings::scores(const WordPiece& tokenizer, const std::vector<Sentence>& sentences,
-                             std::uint64_t seed) const {
+Numbers SlotSettings::scores(const WordPiece& tokenizer, const SentenceList& sentences, std::uint64_t seed) const {
     const Order* named = find_order(order);
     return named ? named->numbers(tokenizer, sentences, seed) : numbers_in(order, tokenizer.vocabulary().size());
 }

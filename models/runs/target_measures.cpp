@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "data/text.h"
+#include "engine/base/log.h"
 #include "engine/base/write_file.h"
 #include "models/scoring/source_baselines.h"
 #include "models/runs/measures.h"
@@ -110,6 +111,7 @@ Measures TargetRun::measures(const Measuring& how) {
     const Strings references = as_read(t.held_out_targets, tokenizer);
     if (!how.outputs.empty()) write_outputs(how.outputs, {&t.held_out, &written, &t.held_out_targets, &references});
     std::vector<Strings> compared = {std::move(written)};
+    if (t.packed) log_line("note: ", t.origin.name, " is a packed text, so no nearest training source is searched for");
     if (!t.train_targets.empty())
         for (Strings& lines : baselines(t.held_out, t, how.characters))
             compared.push_back(as_read(std::move(lines), tokenizer));

@@ -45,7 +45,7 @@ std::string shortened(const std::string& line, std::size_t most) {
 
 class TargetTask : public SentenceTask {
   public:
-    TargetTask(TargetRun& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
+    TargetTask(TargetRun& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out)
         : SentenceTask(run, std::move(train), std::move(held_out)), run_(run) {}
 
     std::string next_batch(std::int64_t step) override {
@@ -166,6 +166,10 @@ std::string TargetRun::writing_command(const std::string& folder) const {
 
 std::vector<Sentence> TargetRun::sentences(const Strings& sources, const Strings& targets) const {
     return encode_pairs(tokenizer, sources, targets, common().source_limit().tokens, common().target_limit().tokens);
+}
+
+std::shared_ptr<const SentenceList> TargetRun::training_sentences(const TrainingText& t) const {
+    return t.sentences(tokenizer, common().source_limit().tokens, common().target_limit().tokens);
 }
 
 std::vector<Sentence> TargetRun::beginnings(const Strings& lines) const {
@@ -295,12 +299,11 @@ std::vector<PartLoss> TargetRun::losses(const Sentences& some, bool targets) con
 }
 
 std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
-    if (reads_pairs() && t.train_targets.empty()) refuse_sentences(t.origin.name);
+    if (reads_pairs() && !t.pairs()) refuse_sentences(t.origin.name);
     if (mixture.has(Objective::mask_token) && tokenizer.vocabulary().mask() < 0)
         throw BadInput(text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
     reads(t);
-    return std::make_unique<TargetTask>(*this, sentences(t.train, t.train_targets),
-                                        sentences(t.held_out, t.held_out_targets));
+    return std::make_unique<TargetTask>(*this, training_sentences(t), sentences(t.held_out, t.held_out_targets));
 }
 
 RunWriter TargetRun::writer(const Writing& how) {

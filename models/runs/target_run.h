@@ -80,6 +80,7 @@ class TargetRun : public Run {
     const std::string& objective() const { return common().objective; }
     // Encodes sources or, if targets are given, pairs.
     std::vector<Sentence> sentences(const Strings& sources, const Strings& targets = {}) const;
+    std::shared_ptr<const SentenceList> training_sentences(const TrainingText& text) const;
     virtual const TargetNet& net() const = 0;
     virtual ObjectiveOptions objective_options() const;
     std::unique_ptr<Task> task(const TrainingText& text) override;

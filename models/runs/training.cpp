@@ -45,7 +45,7 @@ nlohmann::json changed(RunSettings& settings, const Strings& words) {
     return changes;
 }
 
-// Returns the tokenizer of the initial weights or of --vocab. Returns nothing if the user gives neither.
+// Returns the tokenizer of the initial weights, of --vocab or of a packed text. Returns nothing if the user gives none.
 std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initial, HuggingFace brought,
                                          const Config& config, const RunSettings& settings, const TrainingText& text) {
     const Strings answers = settings.answers();
@@ -58,6 +58,7 @@ std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initi
             initial->extend(settings, config.value("task"));
         return initial->tokenizer();
     }
+    if (text.packed) return text.packed->tokenizer();
     if (wanted.vocabulary.empty() && !answers.empty())
         throw BadUsage("tokens=words reads texts by a vocabulary that exists: give --init or --vocab");
     if (wanted.vocabulary.empty()) return std::nullopt;
@@ -69,6 +70,17 @@ std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initi
     const WordPiece reader = training_tokenizer(std::move(brought));
     if (answers.empty()) return reader;
     return with_tokens(reader, with_more(reader.vocabulary(), answers));
+}
+
+// Throws BadUsage if the run reads text in another way than the packed text was read.
+void expect_same_reading(const WordPiece& run, const PackedText& packed, const std::string& name) {
+    const auto shown = [](const WordPiece& t) {
+        return tokenizer_json(t.vocabulary(), t.options(), t.added()) + text(int(t.options().rules));
+    };
+    if (shown(run) != shown(packed.tokenizer()))
+        throw BadUsage(text("--data ", name,
+                            " was packed with another vocabulary or other rules than those of --init, ",
+                            "keep_tokens= or cased=; expected the same: pack the text again with ./tokenize --pack"));
 }
 
 // Returns the current date and time in UTC, as "2026-11-28T09:30:00Z".
@@ -124,6 +136,11 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
         throw BadUsage("--init has its own vocabulary: leave out --vocab");
     const std::unique_ptr<Start> start = wanted.initial.empty() ? nullptr : Start::open(wanted.initial);
     if (start) start->adopt(*settings);
+    const bool packed = PackedText::is_at(wanted.data);
+    if (packed && !wanted.vocabulary.empty())
+        throw BadUsage(masquerade::text("--data ", wanted.data, " is a packed text with its own vocabulary: leave out ",
+                                        "--vocab, or pack the text again with this vocabulary"));
+    if (packed && !start) settings->cased = PackedText(wanted.data).cased();
     HuggingFace brought;  // the tokenizer of --vocab
     if (!wanted.vocabulary.empty()) {
         brought = read_tokenizer(wanted.vocabulary);
@@ -143,11 +160,14 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
     if (!wanted.vocabulary.empty() && brings_words)
         throw BadUsage(
             masquerade::text("--vocab: the task of ", kind->name, " has its own vocabulary: leave out --vocab"));
-    if ((start || !wanted.vocabulary.empty()) && !brings_words)
+    if ((start || packed || !wanted.vocabulary.empty()) && !brings_words)
         for (const std::string& word : wanted.words)
             if (word.rfind("vocabulary=", 0) == 0)
                 log_line("note: ", word, " is ignored: no vocabulary is learned, because ",
-                         start ? "--init" : "--vocab", " has one");
+                         start    ? "--init"
+                         : packed ? "the packed text"
+                                  : "--vocab",
+                         " has one");
     const std::optional<WordPiece> reader =
         given_tokenizer(wanted, start.get(), std::move(brought), config, *settings, text);
     run = kind->fresh(*settings, reader ? reader->vocabulary() : learn_vocabulary(*settings, text), settings->precision,
@@ -157,6 +177,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
         how.lower = !settings->cased;  // if the user did not set `cased`, it has the tokenizer's value
         run->tokenizer = WordPiece(reader->vocabulary(), how, reader->added());
     }
+    if (text.packed) expect_same_reading(run->tokenizer, *text.packed, wanted.data);
     if (start) {
         initial = start->source();
         std::string warning;

@@ -17,12 +17,14 @@ namespace masquerade {
 
 // The options of a new run. An empty string means that the option of ./train is not given.
 struct NewTraining {
-    Strings words;               // the family or one of its objectives, then settings as key=value
-    std::string config;          // path of a settings file; settings in `words` override the file
-    std::string data, held_out;  // paths of the training text and the held-out text; empty: see find_training_text()
-    std::string vocabulary;      // path of vocab.txt, tokenizer.json or their folder; empty: none is given
-    std::string initial;         // folder of the weights and the vocabulary to start from; empty: none
-    std::string out;             // path of the new run folder; empty: the next free number in the folder runs
+    Strings words;       // the family or one of its objectives, then settings as key=value
+    std::string config;  // path of a settings file; settings in `words` override the file
+    // data: path of the training text, or of the folder of a packed text. held_out: path of the held-out text. Empty:
+    // see find_training_text().
+    std::string data, held_out;
+    std::string vocabulary;  // path of vocab.txt, tokenizer.json or their folder; empty: none is given
+    std::string initial;     // folder of the weights and the vocabulary to start from; empty: none
+    std::string out;         // path of the new run folder; empty: the next free number in the folder runs
     Device device = Device::cpu;
 };
 

@@ -74,7 +74,7 @@ ObjectiveOptions UniLmRun::objective_options() const {
 }
 
 void UniLmRun::reads(const TrainingText& text) {
-    pairs_ = !text.train_targets.empty();
+    pairs_ = text.pairs();
     if (const std::string why = unwritable(/*backward=*/true); mixture.has(Objective::writes_backward) && !why.empty())
         log_line("warning: objective lm-reverse: ", why);
 }

@@ -191,7 +191,7 @@ void measure_targets(const UniVaeRun& run, UniVaeDecoder& decoder, const std::ve
 void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder,
                    const Sentences& sentences, std::uint64_t seed, const SearchOptions& search,
                    std::vector<Measure>& rows) {
-    if (train.empty()) throw BadInput("--swap needs the training text, to count which words are frequent");
+    if (train.empty()) throw BadInput("--swap needs the training text, not packed, to count which words are frequent");
     if (sentences.size() < 2) throw BadInput("--swap needs two sentences, found one");
     constexpr int frequent = 120;
     const Swaps all = swap_latents(run.model, decoder, sentences, most_frequent(train, frequent), seed, search);
@@ -323,6 +323,8 @@ Measures UniVaeRun::measures(const Measuring& how) {
     if (latent && how.swap)
         measure_swaps(this->sentences(reference_lines(data.train, data.train_targets)), *this, decoder, all, how.seed,
                       how.search, rows);
+    if (data.packed)
+        log_line("note: ", data.origin.name, " is a packed text, so samples are not compared with training lines");
     if (!data.train.empty())
         measure_samples(data, sampled_lines(*this, decoder, how, sentences, how.seed), tokenizer,
                         judged ? &*judged : nullptr, how.seed, rows);

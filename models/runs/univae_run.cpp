@@ -156,12 +156,13 @@ std::vector<const char*> UniVaeSettings::reading() const {
 }
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
-    if (settings.pairs && t.train_targets.empty())
+    if (settings.pairs && !t.pairs())
         throw BadInput(
             text("pairs=true, and ", t.origin.name, " holds no pairs; expected source<TAB>target on every line"));
-    std::vector<Sentence> train = sentences(t.train, t.train_targets);
+    std::shared_ptr<const SentenceList> train =
+        t.sentences(tokenizer, settings.source_limit().tokens, settings.target_limit().tokens);
     if (model.insertion && model.insertion->options.scored && step == 0)
-        model.insertion->set_scores(settings.slots.scores(tokenizer, train, settings.train.seed));
+        model.insertion->set_scores(settings.slots.scores(tokenizer, *train, settings.train.seed));
     return std::make_unique<UniVaeTask>(*this, std::move(train), sentences(t.held_out, t.held_out_targets));
 }
 
@@ -298,8 +299,9 @@ std::vector<Sentence> UniVaeRun::sentences(const Strings& lines, const Strings& 
     return encode_pairs(tokenizer, lines, targets, settings.source_limit().tokens, settings.target_limit().tokens);
 }
 
-std::vector<Sentence> UniVaeRun::encoded_sentences(const TrainingText& t) const {
-    return sentences(t.train, model.options.conditional ? t.train_targets : Strings());
+std::shared_ptr<const SentenceList> UniVaeRun::encoded_sentences(const TrainingText& t) const {
+    return t.sentences(tokenizer, settings.source_limit().tokens, settings.target_limit().tokens,
+                       model.options.conditional);
 }
 
 int UniVaeRun::prior_count() const {

@@ -8,7 +8,7 @@ namespace masquerade {
 
 class UniVaeTask : public SentenceTask {
   public:
-    UniVaeTask(UniVaeRun& run, std::vector<Sentence> train, std::vector<Sentence> held_out)
+    UniVaeTask(UniVaeRun& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out)
         : SentenceTask(run, std::move(train), std::move(held_out)), run_(run), options_(run.objective_options()) {}
 
     std::string next_batch(std::int64_t step) override;

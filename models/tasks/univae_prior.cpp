@@ -44,24 +44,25 @@ void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, co
     });
 }
 
-Sentences sentences_for_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most,
-                              std::uint64_t seed) {
+std::vector<Sentence> sentences_for_prior(const UniVae& model, const SentenceList& sentences, int most,
+                                          std::uint64_t seed) {
     if (model.options.latent_layers == 0)
         throw BadUsage("a language model without latents (latent_layers=0) has no prior to fit");
-    if (sentences.empty()) throw BadInput("there is no training sentence to fit a prior to");
-    Sentences chosen;
+    if (sentences.size() == 0) throw BadInput("there is no training sentence to fit a prior to");
+    std::vector<Sentence> chosen;
     for (std::size_t i : drawn(sentences.size(), std::max(1, most), Sequence(seed, "prior.sentences")))
-        chosen.push_back(&sentences[i]);
+        chosen.push_back(sentences.at(i));
     return chosen;
 }
 
-MixturePrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most, std::uint64_t seed) {
-    const Sentences chosen = sentences_for_prior(model, sentences, most, seed);
+MixturePrior fit_prior(const UniVae& model, const SentenceList& sentences, int most, std::uint64_t seed) {
+    const std::vector<Sentence> chosen = sentences_for_prior(model, sentences, most, seed);
     std::vector<float> codes;  // one latent vector after another, model.space.numbers() values each
-    for (const Numbers& code : mean_latents(model, chosen)) codes.insert(codes.end(), code.begin(), code.end());
+    for (const Numbers& code : mean_latents(model, pointers_to(chosen)))
+        codes.insert(codes.end(), code.begin(), code.end());
     const Shape shape = {std::int64_t(chosen.size()), std::int64_t(codes.size() / chosen.size())};
     std::vector<int> lengths;
-    for (const Sentence* s : chosen) lengths.push_back(s->ids.size());
+    for (const Sentence& s : chosen) lengths.push_back(s.ids.size());
     return MixturePrior::fit(model.space, view_of(codes, shape, "prior.codes"), seed, lengths);
 }
 

@@ -31,11 +31,11 @@ void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, co
 
 // Returns the sentences to whose latents a prior is fitted: at most `most` of them, drawn with `seed`. Throws BadInput
 // if there is no sentence, and BadUsage if the model has no latents.
-Sentences sentences_for_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most,
-                              std::uint64_t seed);
+std::vector<Sentence> sentences_for_prior(const UniVae& model, const SentenceList& sentences, int most,
+                                          std::uint64_t seed);
 
 // Fits a prior to the latent vectors (mean_latents) of sentences_for_prior(). The result is bit-identical for any
 // number of threads. Throws what sentences_for_prior() throws.
-MixturePrior fit_prior(const UniVae& model, const std::vector<Sentence>& sentences, int most, std::uint64_t seed);
+MixturePrior fit_prior(const UniVae& model, const SentenceList& sentences, int most, std::uint64_t seed);
 
 }  // namespace masquerade

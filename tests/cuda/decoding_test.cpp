@@ -169,7 +169,7 @@ TEST_CASE("cuda decoding: a prior is fitted to the same bytes") {
     std::string bytes[2];
     for (const UniVaeRun* run : {pair.here.get(), pair.there.get()}) {
         const std::string file = pair.folder.file("prior.safetensors");
-        fit_prior(run->model, pair.text, 60, 1).save(file, checksum_of(run->parameters));
+        fit_prior(run->model, *in_memory(pair.text), 60, 1).save(file, checksum_of(run->parameters));
         bytes[run == pair.there.get()] = read_bytes(file);
     }
     CHECK((bytes[0] == bytes[1]));

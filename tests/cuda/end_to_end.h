@@ -21,6 +21,13 @@ namespace masquerade::end_to_end {
 // matter are far above 1e-5.
 constexpr double eps = 1e-5;
 
+// Returns tiny settings with batches of such a size that some have more rows than others, and thus another bucket.
+inline std::unique_ptr<RunSettings> small_batches(const Family& kind) {
+    std::unique_ptr<RunSettings> settings = tiny(kind);
+    settings->batch_tokens = kind.reads == TextKind::sentences ? 70 : 96;
+    return settings;
+}
+
 // A model on a device, and training steps like those of the trainer.
 struct Training {
     TrainingText text;
@@ -35,7 +42,7 @@ struct Training {
 
     Training(const Family& kind, DType precision, Device device)
         : text(text_for(kind)),
-          settings(tiny(kind)),
+          settings(small_batches(kind)),
           run(kind.fresh(*settings, learn_vocabulary(*settings, text), precision, device)),
           task(run->task(text)),
           optimiser(run->parameters, {0.9, 0.98, eps, 0.01, 1}),

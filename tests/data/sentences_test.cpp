@@ -48,7 +48,7 @@ TEST_CASE("sentences: an epoch holds each once, the next in another order, a res
     const std::vector<Sentence> all = numbered(40);
     std::vector<int> every;
     for (int i = 0; i < 40; i++) every.push_back(i);
-    SentenceSource source(all, 3);
+    SentenceSource source(in_memory(all), 3);
     std::vector<std::vector<int>> epochs;
     for (int epoch = 0; epoch < 3; epoch++) {
         epochs.push_back(next_names(source, 40, 20));
@@ -60,7 +60,7 @@ TEST_CASE("sentences: an epoch holds each once, the next in another order, a res
     CHECK(epochs[0] != epochs[1]);
     CHECK(epochs[1] != epochs[2]);
 
-    SentenceSource again(all, 3), other(all, 4);
+    SentenceSource again(in_memory(all), 3), other(in_memory(all), 4);
     again.move_to({1, 10});
     const std::vector<int> rest = next_names(again, 30, 20);
     CHECK(rest == std::vector<int>(epochs[1].begin() + 10, epochs[1].end()));
@@ -69,7 +69,7 @@ TEST_CASE("sentences: an epoch holds each once, the next in another order, a res
 
 TEST_CASE("sentences: a batch is as full as it may be, ends with its epoch, and holds one sentence at least") {
     const std::vector<Sentence> all = numbered(5);  // 3 + 4 + 5 + 6 + 7 tokens
-    SentenceSource source(all, 1);
+    SentenceSource source(in_memory(all), 1);
     CHECK(source.take(25).size() == 5);  // all of them fit exactly
     CHECK(source.take(1000).size() == 5);
     CHECK(source.take(24).size() == 4);
@@ -92,7 +92,10 @@ TEST_CASE("sentences: lines that were cut and words that are unknown are counted
     const WordPiece tokenizer(Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "red", "##dish", "cup"}), {});
     const std::vector<Sentence> pairs = encode_pairs(tokenizer, {"reddish cup", "red", "blue blue cup red"},
                                                      {"cup cup cup", "cup cup red", "lamp"}, 5, 3);
-    const ReadCounts sources = counts_of(tokenizer, pairs, false), targets = counts_of(tokenizer, pairs, true);
+    const auto counts_of = [&](const std::vector<Sentence>& some, bool targets) {
+        return in_memory(some)->counts(tokenizer.vocabulary(), targets);
+    };
+    const ReadCounts sources = counts_of(pairs, false), targets = counts_of(pairs, true);
     CHECK(sources.lines == 3);
     CHECK(sources.cut == 1);
     CHECK(sources.words == 2 + 1 + 3);
@@ -100,7 +103,7 @@ TEST_CASE("sentences: lines that were cut and words that are unknown are counted
     CHECK(targets.cut == 2);
     CHECK(targets.words == 2 + 2 + 1);
     CHECK(targets.unknown == 1);
-    CHECK(counts_of(tokenizer, encode_lines(tokenizer, {"red"}, 9), true).lines == 0);
+    CHECK(counts_of(encode_lines(tokenizer, {"red"}, 9), true).lines == 0);
 }
 
 TEST_CASE("sentences: a line that is too long keeps its [SEP], and every line is named by its number") {

@@ -26,6 +26,10 @@ with open("pairs.tsv", "w") as pairs, open("sentences.txt", "w") as sentences:
         for thing in "box cup lamp ring bell".split():
             pairs.write(f"the {color} {thing}\t{thing} {color}\n")
             sentences.write(f"the {color} {thing}\n")
+tokenize = os.path.join(os.path.dirname(train), "tokenize")
+for what in ("--train 60 --vocab vocab.txt", "--vocab vocab.txt --pack packed --pairs"):
+    with open("pairs.tsv") as source:
+        subprocess.run([tokenize, *what.split()], stdin=source, capture_output=True, check=True)
 small = ("save_every=1 warmup=2 schedule_start=10 schedule_steps=100 keep=1 "
          "--threads 1 --device cpu").split()
 stack = "width=8 heads=1 inner=8 batch_tokens=60".split()
@@ -34,6 +38,7 @@ words = "--data sentences.txt --dev sentences.txt".split()
 pairs = "--data pairs.tsv --dev pairs.tsv max_length=16 vocabulary=80 layers=1".split()
 own = {
     "univae": ["layers=2", "latent_layers=1", "latent=vq", "codes=8", "max_length=16", "vocabulary=80", *words],
+    "seq2seq": "--data packed --dev pairs.tsv max_length=16 layers=1".split(),
     "flow": "points=moons flow_steps=2 flow_width=4 batch_rows=8 held_out=20".split(),
     "classify": "task=copy length=6 vocabulary=8 held_out=4 layers=1".split(),
 }
@@ -75,11 +80,16 @@ def contents(where):
     return found
 
 
+def copy_texts(where):
+    for name in ("pairs.tsv", "sentences.txt"):
+        shutil.copy(name, where)
+    shutil.copytree("packed", os.path.join(where, "packed"))
+
+
 def prepare(family):
     os.makedirs(f"{family}/whole"), os.makedirs(f"{family}/begun")
     for where, n in ((f"{family}/whole", 2), (f"{family}/begun", 1)):
-        for name in ("pairs.tsv", "sentences.txt"):
-            shutil.copy(name, where)
+        copy_texts(where)
         done = run(steps(n, start(family)), where)
         assert done.returncode == 0, (family, done.stderr)
     whole = contents(f"{family}/whole")
@@ -102,8 +112,7 @@ def lay_out(where, family, kind):
     """Makes the folder in which a training starts or is resumed."""
     if kind == "fresh":
         os.makedirs(where)
-        for name in ("pairs.tsv", "sentences.txt"):
-            shutil.copy(name, where)
+        copy_texts(where)
     else:
         shutil.copytree(f"{family}/begun", where, symlinks=True)
 

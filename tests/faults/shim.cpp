@@ -158,6 +158,13 @@ ssize_t read(int file, void* to, size_t bytes) {
     if (counts(file) && fails("read", false)) return -1;
     return syscall(SYS_read, file, to, bytes);
 }
+#define PREAD(name)                                                \
+    ssize_t name(int file, void* to, size_t bytes, off_t offset) { \
+        if (counts(file) && fails("pread", false)) return -1;      \
+        return syscall(SYS_pread64, file, to, bytes, offset);      \
+    }
+PREAD(pread)
+PREAD(pread64)
 ssize_t write(int file, const void* from, size_t bytes) {
     static bool half[1024];
     if (counts(file)) {

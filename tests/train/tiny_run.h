@@ -78,7 +78,7 @@ struct TinyRun {
     TinyRun(const UniVaeSettings& s, RunFolder&& where, std::int64_t steps, Device device = Device::cpu)
         : model(s, train_vocabulary(lines, s.vocabulary), s.precision, device),
           folder(std::move(where)),
-          task(model, model.sentences(lines), model.sentences({lines[0], lines[1]})),
+          task(model, in_memory(model.sentences(lines)), model.sentences({lines[0], lines[1]})),
           trainer(model.parameters, task, folder, limited(s, steps)) {
         trainer.quiet = true;
     }

@@ -187,6 +187,7 @@ TrainingText first_line(const TrainingText& text) {
                   &targets = held_out ? text.held_out_targets : text.train_targets;
     TrainingText one;
     one.origin = text.origin;
+    if (lines.empty()) one.packed = text.packed;
     if (!lines.empty()) one.train = {lines[0]};
     if (!targets.empty()) one.train_targets = {targets[0]};
     return one;

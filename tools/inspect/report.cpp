@@ -186,7 +186,7 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
     std::vector<int> lengths;
     for (std::uint32_t i = 0; i < 20; i++)
         drawn.push_back(run.draw(seed, i, 0)), lengths.push_back(model.start_position(run.draw_length(seed, i)));
-    rows = {{"sample", "the training line that shares most tokens"}};
+    rows = {{"sample", text.packed ? "" : "the training line that shares most tokens"}};
     for (const Tokens& t : write(drawn, lengths)) rows.push_back({run.decode(t), nearest(train, text.train, t)});
     return out +
            section("Samples",

@@ -9,7 +9,7 @@
 namespace masquerade {
 
 struct TokenizeSettings {
-    std::string vocabulary, rules, replace, simplify, write_json, truncate = "longest", unknown = "word";
+    std::string vocabulary, rules, replace, simplify, write_json, pack, check, truncate = "longest", unknown = "word";
     bool cased = false, recognise = false, ids = false, offsets = false, characters = false, types = false;
     bool special = false, pairs = false, decode = false, report = false, restore = false;
     bool single_digits = false, cut_left = false;
@@ -26,6 +26,10 @@ void override_reading(const TokenizeSettings& s, NormaliseOptions& options);
 // Both functions write one line to standard output for each line of standard input.
 void encode_lines(const TokenizeSettings& s);
 void decode_lines(const TokenizeSettings& s);
+
+// pack_text() writes standard input as a packed text (data/packed_text.h), and check_pack() checks one.
+void pack_text(const TokenizeSettings& s);
+void check_pack(const TokenizeSettings& s);
 
 // learn_vocabulary() learns a vocabulary from standard input. measure_restoration() and report_text() measure a
 // vocabulary on the text in standard input. simplify_vocabulary() and write_json() write a vocabulary to a new file.

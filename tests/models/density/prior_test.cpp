@@ -249,18 +249,18 @@ TEST_CASE("prior: a model's is the same for 1, 2 and 5 threads; none without lat
         std::vector<MixturePrior> fitted;
         for (int count : {1, 2, 5}) {
             set_threads(count);
-            fitted.push_back(fit_prior(run.model, sentences, 200, 4));
+            fitted.push_back(fit_prior(run.model, *in_memory(sentences), 200, 4));
         }
         set_threads(0);
         for (const MixturePrior& other : fitted) {
             CHECK(other.codes().means() == fitted[0].codes().means());
             CHECK(other.codes().factor() == fitted[0].codes().factor());
         }
-        CHECK(fit_prior(run.model, sentences, 200, 5).codes().means() != fitted[0].codes().means());
-        CHECK_SAYS(message_of<BadInput>([&] { fit_prior(run.model, {}, 200, 4); }), "no training sentence");
+        CHECK(fit_prior(run.model, *in_memory(sentences), 200, 5).codes().means() != fitted[0].codes().means());
+        CHECK_SAYS(message_of<BadInput>([&] { fit_prior(run.model, *in_memory({}), 200, 4); }), "no training sentence");
     }
     UniVaeRun plain(small(LatentKind::vmf, 0), words());
-    CHECK_SAYS(message_of<BadUsage>([&] { fit_prior(plain.model, plain.sentences(lines(9, 1)), 9, 1); }),
+    CHECK_SAYS(message_of<BadUsage>([&] { fit_prior(plain.model, *in_memory(plain.sentences(lines(9, 1))), 9, 1); }),
                "latent_layers=0");
 }
 
@@ -271,7 +271,7 @@ TEST_CASE("prior: of sentences drawn by the seed, codes are the latents by the m
     std::set<std::size_t> chosen;
     // The mean of a prior that is fitted to one sentence is the code of this sentence.
     for (std::uint64_t seed = 0; seed < 8; seed++) {
-        const std::vector<double> code = fit_prior(run.model, sentences, 1, seed).codes().means();
+        const std::vector<double> code = fit_prior(run.model, *in_memory(sentences), 1, seed).codes().means();
         const auto found = std::find_if(latents.begin(), latents.end(), [&](const std::vector<double>& each) {
             return std::equal(code.begin(), code.end(), each.begin(), each.end(),
                               [](double a, double b) { return std::fabs(a - b) < 1e-5; });
@@ -287,7 +287,7 @@ TEST_CASE("prior: a finished run holds it, a loaded one draws from it") {
     UniVaeSettings settings = small(LatentKind::vmf, 2);
     settings.prior_sentences = 100;
     UniVaeRun run(settings, words());
-    UniVaeTask task(run, run.sentences(lines(150, 1)), {});
+    UniVaeTask task(run, in_memory(run.sentences(lines(150, 1))), {});
     CHECK(run.draw(1, 2, 3) == run.model.space.prior(1, 2, 3));
     task.finish(folder.path);
     REQUIRE(run.prior);
@@ -310,7 +310,7 @@ TEST_CASE("prior: a finished run holds it, a loaded one draws from it") {
     CHECK(!loaded.load_prior());
     settings.prior_sentences = 0;
     UniVaeRun none(settings, words());
-    UniVaeTask(none, none.sentences(lines(150, 1)), {}).finish(empty.path);
+    UniVaeTask(none, in_memory(none.sentences(lines(150, 1))), {}).finish(empty.path);
     CHECK(!none.prior);
 }
 

@@ -130,7 +130,7 @@ TEST_CASE("codes: with a free length, a code needs the length of its sentence") 
 TEST_CASE("univae: the uniform prior replaces a fitted one that is loaded") {
     Coded coded(LatentKind::vq);
     const std::vector<Sentence> sentences = coded.run.sentences(grammar_questions(3, 40));
-    coded.run.prior = std::make_shared<const MixturePrior>(fit_prior(coded.run.model, sentences, 40, 1));
+    coded.run.prior = std::make_shared<const MixturePrior>(fit_prior(coded.run.model, *in_memory(sentences), 40, 1));
     coded.run.choose_prior("uniform", {});
     CHECK_FALSE(coded.run.prior);
 }

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "models/runs/training.h"
@@ -88,11 +89,12 @@ TEST_CASE(
                }),
                "standard input, line 5: expected source<TAB>target");
     pairs.reconstruct = false, pairs.codes = true;
-    const Strings codes =
-        parts_of(t.written(pairs, {"where is it ?\tred bus", "where is it ?\tthe old window", ""}), '\n');
-    REQUIRE(codes.size() == 3);
-    CHECK(codes[0] != codes[1]);  // the latents depend on the whole pair
-    CHECK(codes[2].empty());
+    Strings both = {""};
+    for (const std::string& line : grammar_questions(4, 20)) both.push_back("where is it ?\t" + line.substr(0, 20));
+    const Strings codes = parts_of(t.written(pairs, both), '\n');
+    REQUIRE(codes.size() == 21);
+    CHECK(codes[0].empty());
+    CHECK(std::set<std::string>(codes.begin() + 1, codes.end()).size() > 1);  // the latents depend on the whole pair
 
     for (const auto& [option, set] : std::initializer_list<std::pair<const char*, void (*)(Writing&)>>{
              {"--swap", [](Writing& w) { w.swap = "0:2"; }},

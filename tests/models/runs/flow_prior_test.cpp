@@ -183,9 +183,9 @@ TEST_CASE("flow prior: the moving average of the weights, bf16, and targets of a
     const auto points = latents_as_points(*load_latent_run(path), 1);
     const auto trained = load_latent_run(path);
     const TrainingText text = read_again(origin_of(trained->run_json, "run.json"));
-    const std::vector<Sentence> all = trained->sentences(text.train, text.train_targets);
-    const Sentences chosen = sentences_for_prior(trained->model, all, 60, trained->settings.train.seed);
-    CHECK(points->row(0, true) == mean_latents(trained->model, {chosen[9]}).at(0));
+    const auto all = in_memory(trained->sentences(text.train, text.train_targets));
+    const std::vector<Sentence> chosen = sentences_for_prior(trained->model, *all, 60, trained->settings.train.seed);
+    CHECK(points->row(0, true) == mean_latents(trained->model, {&chosen[9]}).at(0));
     run->average_checkpoints(1);  // the last weights instead of their moving average
     CHECK_SAYS(message_of<BadInput>([&] { run->choose_prior(flow, {}); }), "was trained on latents of the weights");
 }

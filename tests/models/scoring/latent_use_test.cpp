@@ -70,7 +70,7 @@ TEST_CASE("latents: all of B's latents write B, none of them A; what is between 
     TemporaryFolder folder;
     UniVaeRun run(s, train_vocabulary(lines, 500));
     RunFolder where = RunFolder::create(folder.file("run"));
-    UniVaeTask task(run, run.sentences(two), run.sentences(two));
+    UniVaeTask task(run, in_memory(run.sentences(two)), run.sentences(two));
     Trainer trainer(run.parameters, task, where, TinyRun::limited(s, 300));
     trainer.quiet = true;
     trainer.run(never);

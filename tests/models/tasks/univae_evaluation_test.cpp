@@ -129,7 +129,7 @@ TEST_CASE("evaluation: the loss that chooses the best checkpoint holds the KL; w
         UniVaeSettings s = tiny_settings(kind);
         const std::vector<std::string> lines = grammar_questions(3, 300);
         UniVaeRun run(s, train_vocabulary(lines, s.vocabulary));
-        UniVaeTask task(run, run.sentences(lines), run.sentences({lines[0], lines[1]}));
+        UniVaeTask task(run, in_memory(run.sentences(lines)), run.sentences({lines[0], lines[1]}));
         const std::vector<Sentence> text = run.sentences({lines[0], lines[1]});
         const HeldOut h = held_out_losses(run.model, pointers_to(text), s.train.seed);
         const std::vector<Metric> metrics = task.validate();
@@ -149,7 +149,7 @@ TEST_CASE("evaluation: the KL of training is that of real documents, and has the
     s.beta = 2;
     const std::vector<std::string> lines = grammar_questions(3, 300);
     UniVaeRun run(s, train_vocabulary(lines, s.vocabulary));
-    UniVaeTask task(run, run.sentences(lines), {});
+    UniVaeTask task(run, in_memory(run.sentences(lines)), {});
     Arena arena(Device::cpu, Blocks::loose);
     Tape tape(arena, DType::f32);
     std::vector<double> totals;
@@ -179,7 +179,7 @@ TEST_CASE("evaluation: beta multiplies the KL in the loss of training") {
         s.beta = beta;
         const std::vector<std::string> lines = grammar_questions(3, 300);
         UniVaeRun run(s, train_vocabulary(lines, s.vocabulary));
-        UniVaeTask task(run, run.sentences(lines), {});
+        UniVaeTask task(run, in_memory(run.sentences(lines)), {});
         Arena arena(Device::cpu, Blocks::loose);
         Tape tape(arena, DType::f32);
         task.next_batch(0);
@@ -223,7 +223,7 @@ TEST_CASE(
     const auto batch_with = [&](double share) {
         s.word_dropout = share;
         UniVaeRun run(s, train_vocabulary(lines, s.vocabulary));
-        UniVaeTask task(run, run.sentences(lines), {});
+        UniVaeTask task(run, in_memory(run.sentences(lines)), {});
         task.next_batch(3);
         return task.batch();
     };

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#include "data/packed_text.h"
+
+#include <algorithm>
+#include <climits>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/error.h"
+#include "engine/io/checksum.h"
+#include "tokenizer/hugging_face/hugging_face.h"
+
+namespace masquerade {
+namespace {
+
+constexpr int version = 1;
+constexpr std::size_t piece = 1 << 20;  // bytes over which a checksum is computed before it is combined with the next
+constexpr std::size_t offset_bytes = sizeof(std::uint64_t);
+constexpr const char *record = "pack.json", *id_name = "ids.bin", *index_name = "index.bin",
+                     *held_name = "held-out.txt", *vocabulary_name = "vocab.txt", *tokenizer_name = "tokenizer.json";
+
+std::size_t bytes_of_id(int vocabulary) { return vocabulary <= 65536 ? 2 : 4; }
+
+nlohmann::json json_of(const PackedCounts& c) {
+    return {{"tokens", c.tokens}, {"words", c.words.words}, {"unknown", c.words.unknown}, {"lengths", c.lengths}};
+}
+
+PackedCounts counts_in(const nlohmann::json& json) {
+    PackedCounts c;
+    c.tokens = json.at("tokens");
+    c.words.words = json.at("words"), c.words.unknown = json.at("unknown");
+    c.lengths = json.at("lengths").get<std::vector<std::int64_t>>();
+    return c;
+}
+
+// Returns the checksum that the record has about itself.
+std::string checksum_of(nlohmann::json json) {
+    json.erase("checksum");
+    return hexadecimal(hash_of(json.dump()));
+}
+
+}  // namespace
+
+bool PackedText::is_at(const std::string& path) {
+    std::error_code none;
+    return std::filesystem::is_regular_file(path + "/" + record, none);
+}
+
+PackedText::PackedText(const std::string& folder) : folder_(folder) {
+    const std::string bytes = read_file(path(record));
+    const auto json = parse_input<BadInput>(bytes, path(record));
+    hash_ = hash_of(bytes);
+    std::vector<std::uint64_t> sizes;
+    try {
+        if (json.at("version") != version)
+            throw BadInput(
+                text(path(record), " has version ", json.at("version").dump(), " of the format; expected ", version));
+        if (json.at("checksum") != checksum_of(json)) throw Error("its own checksum is wrong");
+        lines_ = json.at("lines");
+        pairs_ = json.at("pairs"), cased_ = json.at("cased");
+        vocabulary_ = json.at("vocabulary"), held_out_ = json.at("held_out");
+        counts_[0] = counts_in(json.at("source"));
+        if (pairs_) counts_[1] = counts_in(json.at("target"));
+        for (const auto& [name, file] : json.at("files").items()) {
+            files_.push_back({name, file.at("checksum")});
+            sizes.push_back(file.at("bytes"));
+        }
+    } catch (const BadInput&) {
+        throw;
+    } catch (const std::exception&) {
+        throw BadInput(text(path(record), " is not the record of a packed text, or is damaged; was it edited?"));
+    }
+    id_bytes_ = bytes_of_id(vocabulary_);
+    id_file_.emplace(path(id_name)), index_file_.emplace(path(index_name));
+    for (std::size_t i = 0; i < files_.size(); i++) {
+        const std::uint64_t found = FileReader(path(files_[i].name)).size();
+        if (found != sizes[i])
+            throw BadInput(text(path(files_[i].name), " has ", found, " bytes, expected ", sizes[i],
+                                "; the packed text is damaged: pack it again"));
+        if (files_[i].name != id_name && files_[i].name != index_name) check(files_[i]);
+    }
+    ids_ = id_file_->size() / id_bytes_;
+    const std::uint64_t entries = (pairs_ ? 2 : 1) * lines_ + 1;
+    if (lines_ == 0 || lines_ > INT_MAX || index_file_->size() != entries * offset_bytes)
+        throw BadInput(text(index_file_->path(), " has ", index_file_->size(), " bytes, but ", lines_,
+                            pairs_ ? " pairs" : " lines", " need ", entries * offset_bytes));
+}
+
+void PackedText::check(const File& file) const {
+    const FileReader reader(path(file.name));
+    std::vector<char> bytes(piece);
+    std::uint64_t sum = 0;
+    for (std::uint64_t at = 0; at < reader.size(); at += piece) {
+        const std::size_t count = std::min<std::uint64_t>(piece, reader.size() - at);
+        reader.read(at, bytes.data(), count);
+        sum = checksum(bytes.data(), count, sum);
+    }
+    if (hexadecimal(sum) != file.checksum)
+        throw BadInput(text(reader.path(), " has the checksum ", hexadecimal(sum), ", expected ", file.checksum,
+                            "; the packed text is damaged: pack it again"));
+}
+
+void PackedText::check() const {
+    for (const File& file : files_) check(file);
+}
+
+WordPiece PackedText::tokenizer() const {
+    HuggingFace read = read_tokenizer(folder_);
+    if (cased_ == read.options.lower) read = read_tokenizer(folder_, cased_);
+    read.options.recognise_special = false;
+    return {std::move(read.vocabulary), std::move(read.options), std::move(read.added)};
+}
+
+Text PackedText::held_out() const {
+    if (held_out_ == 0) return {};
+    return parse_text(read_bytes(path(held_name)), path(held_name), longest_sentence, pairs_);
+}
+
+bool PackedText::append(std::uint64_t line, bool target, std::size_t most, std::vector<int>& ids) const {
+    const std::uint64_t entry = pairs_ ? 2 * line + target : line;
+    std::uint64_t ends[2];  // where the ids of the line begin and end
+    index_file_->read(entry * offset_bytes, ends, sizeof ends);
+    if (ends[0] > ends[1] || ends[1] > ids_)
+        throw BadInput(text(index_file_->path(), " is damaged at entry ", entry, "; ./tokenize --check ", folder_,
+                            " checks all files"));
+    const std::size_t count = std::min<std::uint64_t>(ends[1] - ends[0], most);
+    std::vector<unsigned char> bytes(count * id_bytes_);
+    id_file_->read(ends[0] * id_bytes_, bytes.data(), bytes.size());
+    for (std::size_t i = 0; i < count; i++) {
+        std::uint32_t id = 0;
+        std::memcpy(&id, &bytes[i * id_bytes_], id_bytes_);  // little-endian
+        if (id >= std::uint32_t(vocabulary_))
+            throw BadInput(text(id_file_->path(), " has the id ", id, " at place ", ends[0] + i, ", but ids are below ",
+                                vocabulary_, "; ./tokenize --check ", folder_, " checks all files"));
+        ids.push_back(int(id));
+    }
+    return ends[1] - ends[0] > most;
+}
+
+namespace {
+
+class PackedSentences : public SentenceList {
+  public:
+    PackedSentences(std::shared_ptr<const PackedText> packed, const Vocabulary& v, bool targets, int max_length,
+                    int max_target)
+        : text_(std::move(packed)), targets_(targets), limits_{max_length, max_target}, cls_(v.cls()), sep_(v.sep()) {
+        if (v.size() != text_->vocabulary())
+            throw BadInput(text("the packed text has the ids of a vocabulary of ", text_->vocabulary(),
+                                " tokens, but the vocabulary has ", v.size()));
+    }
+    std::uint64_t size() const override { return text_->lines(); }
+    Sentence at(std::uint64_t i) const override {
+        Sentence s;
+        s.name = int(i);
+        s.ids.push_back(cls_);
+        s.cut = text_->append(i, false, room(false), s.ids);
+        s.ids.push_back(sep_);
+        if (!targets_) return s;
+        s.target_cut = text_->append(i, true, room(true), s.target);
+        s.target.push_back(sep_);
+        return s;
+    }
+    ReadCounts counts(const Vocabulary&, bool targets) const override {
+        if (targets && !targets_) return {};
+        const PackedCounts& c = text_->counts(targets);
+        ReadCounts counts = c.words;
+        counts.lines = std::int64_t(text_->lines());
+        for (std::size_t n = room(targets) + 1; n < c.lengths.size(); n++) counts.cut += c.lengths[n];
+        return counts;
+    }
+
+  private:
+    // Returns how many tokens of a source or of a target are read, not counting special tokens.
+    std::size_t room(bool targets) const { return std::size_t(std::max(0, limits_[targets] - (targets ? 1 : 2))); }
+
+    const std::shared_ptr<const PackedText> text_;
+    const bool targets_;
+    const int limits_[2];
+    const int cls_, sep_;
+};
+
+}  // namespace
+
+std::shared_ptr<const SentenceList> sentences_of(std::shared_ptr<const PackedText> text, const Vocabulary& vocabulary,
+                                                 bool targets, int max_length, int max_target) {
+    return std::make_shared<PackedSentences>(std::move(text), vocabulary, targets, max_length, max_target);
+}
+
+// A file that is written in pieces, with its checksum.
+class PackWriter::Pieces {
+  public:
+    explicit Pieces(const std::string& path) : file_(path) { held_.reserve(piece); }
+    void write(const void* data, std::size_t bytes) {
+        for (const char* at = static_cast<const char*>(data); bytes > 0;) {
+            const std::size_t count = std::min(bytes, piece - held_.size());
+            held_.insert(held_.end(), at, at + count);
+            at += count, bytes -= count;
+            if (held_.size() == piece) flush();
+        }
+    }
+    // Returns the entry of the file in the record.
+    nlohmann::json finish() {
+        if (!held_.empty()) flush();
+        file_.finish();
+        return {{"bytes", bytes_}, {"checksum", hexadecimal(sum_)}};
+    }
+
+  private:
+    void flush() {
+        file_.write(held_.data(), held_.size());
+        sum_ = checksum(held_.data(), held_.size(), sum_);
+        bytes_ += held_.size();
+        held_.clear();
+    }
+
+    FileWriter file_;
+    std::vector<char> held_;
+    std::uint64_t sum_ = 0, bytes_ = 0;
+};
+
+PackWriter::PackWriter(const std::string& place, const WordPiece& tokenizer, bool pairs)
+    : place_(place), tokenizer_(tokenizer), words_(tokenizer.vocabulary()), pairs_(pairs) {
+    for (const char* name : {id_name, index_name})
+        files_.emplace_back(name, std::make_unique<Pieces>(place_ + "/" + name));
+    files_[1].second->write(&ids_, offset_bytes);
+}
+
+PackWriter::~PackWriter() = default;
+
+void PackWriter::add(const std::vector<int>& ids, PackedCounts& counts) {
+    const std::size_t bytes = bytes_of_id(tokenizer_.vocabulary().size());
+    for (int id : ids) files_[0].second->write(&id, bytes);
+    ids_ += ids.size();
+    files_[1].second->write(&ids_, offset_bytes);
+    counts.tokens += std::int64_t(ids.size());
+    words_.add(ids, counts.words);
+    if (counts.lengths.size() <= ids.size()) counts.lengths.resize(ids.size() + 1);
+    counts.lengths[ids.size()]++;
+}
+
+void PackWriter::add(const std::vector<int>& source, const std::vector<int>& target) {
+    if (++lines_ > INT_MAX) throw BadInput(text("a packed text has at most ", INT_MAX, " lines; divide the text"));
+    add(source, counts_[0]);
+    if (pairs_) add(target, counts_[1]);
+}
+
+void PackWriter::write_small(const std::string& name, const std::string& bytes) {
+    files_.emplace_back(name, std::make_unique<Pieces>(place_ + "/" + name));
+    files_.back().second->write(bytes.data(), bytes.size());
+}
+
+void PackWriter::finish(const std::string& held_out, std::size_t held_out_lines, const TextCounts& counts) {
+    write_small(held_name, held_out);
+    write_small(vocabulary_name, tokenizer_.vocabulary().lines());
+    if (tokenizer_.options().rules == Rules::hugging_face)
+        write_small(tokenizer_name, tokenizer_json(tokenizer_.vocabulary(), tokenizer_.options(), tokenizer_.added()));
+    nlohmann::json json = {{"version", version},
+                           {"lines", lines_},
+                           {"pairs", pairs_},
+                           {"cased", !tokenizer_.options().lower},
+                           {"vocabulary", tokenizer_.vocabulary().size()},
+                           {"held_out", held_out_lines},
+                           {"source", json_of(counts_[0])},
+                           {"text",
+                            {{"lines", counts.lines},
+                             {"bytes", counts.bytes},
+                             {"invalid_bytes", counts.invalid_bytes},
+                             {"cut", counts.cut},
+                             {"halves", counts.halves},
+                             {"further", counts.further}}}};
+    if (pairs_) json["target"] = json_of(counts_[1]);
+    for (auto& [name, file] : files_) json["files"][name] = file->finish();
+    json["checksum"] = checksum_of(json);
+    write_file(place_ + "/" + record, json.dump(2) + "\n");
+}
+
+}  // namespace masquerade

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// Tests training on a packed text: in every family that reads text, it has the bits of training on the same text in
+// memory, also if the run is resumed. Contradictions between a packed text and the options of a run are refused.
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "data/text.h"
+#include "tests/data/packed.h"
+#include "tests/folder.h"
+#include "tests/models/runs/tiny_family.h"
+#include "tests/train/tiny_run.h"
+#include "models/runs/training.h"
+
+using namespace masquerade;
+
+namespace {
+
+// Writes a text, its vocabulary and its packed form into a folder.
+struct Texts {
+    TemporaryFolder folder;
+    std::string file, vocabulary, packed;
+    explicit Texts(bool pairs) {
+        const std::vector<std::string> lines = grammar_questions(3, 260);
+        std::string all;
+        for (std::size_t i = 0; i + 1 < lines.size(); i++)
+            all += lines[i].substr(0, i % 3 ? 14 : lines[i].size()) + (pairs ? "\t" + lines[i + 1] : "") + "\n";
+        file = folder.write("text", all);
+        const Vocabulary learned = train_vocabulary(lines, 150);
+        vocabulary = folder.write("vocab.txt", "");
+        write_file(vocabulary, learned.lines());
+        packed = folder.file("packed");
+        pack(packed, WordPiece(learned, {}), file);
+    }
+};
+
+// Returns the name of the family and the settings of a tiny model, as words of ./train.
+Strings words_of(const Family& kind, const Strings& more) {
+    Strings words = {kind.name};
+    const auto settings = tiny(kind), defaults = kind.settings();
+    Config keys, others;
+    settings->declare(keys);
+    defaults->declare(others);
+    for (const std::string& key : keys.keys())
+        if (keys.value(key) != others.value(key)) words.push_back(key + "=" + keys.value(key));
+    words.push_back("precision=f32");
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+void train_to(Training& training, std::int64_t steps) {
+    training.options.steps = steps;
+    training.options.minutes = 0;
+    training.trainer().quiet = true;
+    training.trainer().run(never);
+}
+
+// Returns the log of a run without clock times.
+std::string log_of(const std::string& run) {
+    std::ifstream log(run + "/log.jsonl");
+    std::string all;
+    for (std::string line; std::getline(log, line);) {
+        const std::size_t at = line.find("\"seconds\"");
+        all += at == line.npos ? line : line.substr(0, at) + line.substr(line.find_first_of(",}", at));
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("packed run: every family trains on a packed text to the bits of the text in memory, and resumes so") {
+    for (const Family& kind : families()) {
+        if (kind.reads == TextKind::none) continue;
+        const std::string name = kind.name;
+        std::vector<Strings> variants = {{}};
+        if (name == "univae") variants = {{"prior_sentences=30"}, {"pairs=true"}, {"decoder=insertion"}};
+        if (name == "insertion") variants = {{}, {"order=frequency"}};
+        if (name == "unilm") variants = {{}, {"objective=lm"}, {"objective=mlm"}};
+        for (const bool pairs : {false, true})
+            for (const Strings& more : variants) {
+                if (!pairs && (only_pairs(tiny(kind)->wants(kind.reads)) || joined(more) == "pairs=true" ||
+                               (name == "unilm" && more.empty())))
+                    continue;
+                CAPTURE(name);
+                CAPTURE(joined(more));
+                CAPTURE(pairs);
+                const Texts texts(pairs);
+                const auto run = [&](const std::string& out, const std::string& data, const std::string& vocabulary,
+                                     std::int64_t steps) {
+                    NewTraining wanted;
+                    wanted.words = words_of(kind, more);
+                    wanted.data = data, wanted.vocabulary = vocabulary, wanted.out = texts.folder.file(out);
+                    Training training(wanted);
+                    train_to(training, steps);
+                    return bits_of(training.run->parameters.values());
+                };
+                const std::vector<char> expected = run("memory", texts.file, texts.vocabulary, 14);
+                CHECK(run("packed-run", texts.packed, "", 14) == expected);
+                CHECK(log_of(texts.folder.file("packed-run")) == log_of(texts.folder.file("memory")));
+                run("halves", texts.packed, "", 5);
+                Training rest(texts.folder.file("halves"), {});
+                train_to(rest, 14);
+                CHECK(bits_of(rest.run->parameters.values()) == expected);
+                if (const std::string prior = "/step-000014/prior.safetensors";
+                    std::filesystem::exists(texts.folder.file("memory") + prior))
+                    CHECK(read_bytes(texts.folder.file("memory") + prior) ==
+                          read_bytes(texts.folder.file("halves") + prior));
+                else
+                    CHECK(joined(more) != "prior_sentences=30");
+            }
+    }
+}
+
+TEST_CASE("packed run: what contradicts the packed text is refused") {
+    const Texts texts(false);
+    const auto refused = [&](const Strings& words, const std::string& vocabulary = "", const std::string& initial = "",
+                             const std::string& out = "refused") {
+        return message_of<BadUsage>([&] {
+            NewTraining wanted;
+            wanted.words = words_of(find_family("unilm"), words);
+            wanted.data = texts.packed, wanted.vocabulary = vocabulary, wanted.initial = initial;
+            wanted.out = texts.folder.file(out);
+            Training training(wanted);
+            train_to(training, 1);
+        });
+    };
+    CHECK_SAYS(refused({"objective=lm"}, texts.vocabulary), "leave out --vocab");
+    CHECK_SAYS(refused({"objective=lm", "cased=true"}), "was packed with another vocabulary or other rules");
+    CHECK(refused({"objective=lm"}, "", "", "first") == "");
+    const std::string first = texts.folder.file("first");
+    CHECK(refused({"objective=lm"}, "", first, "second") == "");  // has the vocabulary of the packed text
+    CHECK_SAYS(refused({"objective=lm", "keep_tokens=true"}, "", first), "was packed with another vocabulary");
+    CHECK_SAYS(message_of<BadInput>([&] { refused({"objective=lm-target"}); }), "needs pairs, and ");
+    // A run with another vocabulary
+    NewTraining other;
+    other.words = words_of(find_family("unilm"), {"objective=lm", "vocabulary=100"});
+    other.data = texts.file, other.out = texts.folder.file("other");
+    {
+        Training training(other);
+        train_to(training, 1);
+    }
+    CHECK_SAYS(refused({"objective=lm"}, "", texts.folder.file("other")), "was packed with another vocabulary");
+}
