@@ -270,5 +270,5 @@ int main(int argc, char** argv) {
             }
             if (several && !json) compared.print();
         },
-        Work::models);
+        Work::models, Together::yes);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "data/text.h"
+#include "engine/base/processes.h"
 #include "models/runs/writer.h"
 #include "tools/run_options.h"
 
@@ -13,25 +14,27 @@ using namespace masquerade;
 
 namespace {
 
-// Reads standard input and calls use(lines, number of the first line) for every 64 lines. Lines are counted from 0. On
-// a terminal, calls use() for every single line, so that each line is answered at once. The program never calls
-// stop_requested(), so Ctrl-C ends the program at once, with status 130, even while it waits for a line.
+// Lines are written in groups of this number. If there are several processes, each of them writes one group at a time.
+constexpr std::size_t group = 64;
+
+// Reads standard input (of process 0) and calls use(lines, number of the first line), in all processes, for as many
+// lines as they write at a time. Lines are counted from 0. On a terminal, calls use() for every single line, so that
+// each line is answered at once. The program never calls stop_requested(), so Ctrl-C ends the program at once, with
+// status 130, even while it waits for a line.
 template <class Use>
 void each_batch_of_lines(Use use) {
     LineReader reader(std::cin, "standard input");
-    const std::size_t together = isatty(STDIN_FILENO) ? 1 : 64;
-    std::uint32_t first = 0;
-    Strings lines;
-    std::string line;
-    while (reader.next(line)) {
-        lines.push_back(line);
-        if (lines.size() < together) continue;
+    const std::size_t together = isatty(STDIN_FILENO) ? 1 : group * std::size_t(processes().count());
+    for (std::uint32_t first = 0;;) {
+        Strings lines;
+        if (first_process())
+            for (std::string line; lines.size() < together && reader.next(line);) lines.push_back(line);
+        lines = gather_lists(lines);
+        if (lines.empty()) break;
         use(lines, first);
         first += std::uint32_t(lines.size());
-        lines.clear();
     }
-    if (!lines.empty()) use(lines, first);
-    reader.finish();
+    if (first_process()) reader.finish();
 }
 
 // Options that are checked after parsing, because not every model or use of the program supports them.
@@ -169,18 +172,24 @@ int main(int argc, char** argv) {
             // Exception: for a flow, which is a model of vectors, --vectors names the file for its samples.
             const bool compares = kind.options != Family::of_vectors && !given.empty();
             expect_only_of(kind, groups, how.run, compares ? given[0].name() : how.codes ? "--codes" : "");
+            if (!alone() && !how.vectors.empty())
+                throw BadUsage("--vectors is work for one process: leave out mpirun or srun");
             how.seed = common.seed;
             how.has_maximum = groups.maximum.given();
             const RunWriter writer = compares ? neighbour_writer(*run, how) : run->writer(how);
-            const auto write = [&](Strings lines, std::uint32_t first) {
-                write_out(writer.write(std::move(lines), first));
+            const auto write = [&](const Strings& lines, std::uint32_t first) {
+                const auto [begin, end] = own_items(lines.size(), group);
+                std::string written;
+                if (const ByItself alone; begin < end)
+                    written = writer.write({lines.begin() + begin, lines.begin() + end}, first + std::uint32_t(begin));
+                for (const std::string& of_process : gather_messages(written)) write_out(of_process);
                 flush_out();
             };
-            const int count = writer.samples;
-            for (int first = 0; first < count; first += 64)
-                write(Strings(std::size_t(std::min(64, count - first))), std::uint32_t(first));
+            const int count = writer.samples, together = int(group) * processes().count();
+            for (int first = 0; first < count; first += together)
+                write(Strings(std::size_t(std::min(together, count - first))), std::uint32_t(first));
             if (count == 0) each_batch_of_lines(write);
             writer.finish();
         },
-        Work::models);
+        Work::models, Together::yes);
 }

@@ -65,15 +65,15 @@ std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
     return std::make_unique<Training>(a.wanted);
 }
 
-// Throws BadUsage if the processes do not train the same model in the same way. They must, as each of them computes all
+// Throws BadUsage if the processes do not train the same model on the same text. They must, as each of them computes all
 // updates.
-void expect_equal(const Training& t, const std::string& command, Device device) {
+void expect_equal(const Training& t, Device device) {
     const std::string mine =
-        text(command, " (", t.text.lines(), " sentences, hashes ", t.text.origin.hash, " ", t.text.origin.held_out_hash,
-             ", ", name_of(device), ", ", name_of(t.run->common().precision), ", weights ",
-             fmt::format("{:016x}", checksum_of(t.run->parameters)), ", version ", version, " ", COMMIT, ")");
+        text(t.text.lines(), " sentences, hashes ", t.text.origin.hash, " ", t.text.origin.held_out_hash, ", ",
+             name_of(device), ", ", name_of(t.run->common().precision), ", weights ",
+             fmt::format("{:016x}", checksum_of(t.run->parameters)), ", version ", version, " ", COMMIT);
     for (const std::string& other : gather_messages(mine))
-        if (other != mine) throw BadUsage(text("the processes differ: one runs ", mine, ", another ", other));
+        if (other != mine) throw BadUsage(text("the processes differ: one has ", mine, ", another ", other));
 }
 
 void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
@@ -97,7 +97,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     if (!t.initial.empty()) say("init    {}\n        {}\n", t.initial, t.was_given);
     std::fflush(stdout);
     if (const int count = processes().count(); count > 1) {
-        expect_equal(t, a.command, common.device);
+        expect_equal(t, common.device);
         say("shared  by {} processes; {} parts of each batch\n", count, t.options.parts);
         if (t.options.parts < count)
             log_line("warning: parts=", t.options.parts, ": a batch has fewer parts than there are processes, so ",
@@ -176,9 +176,6 @@ int main(int argc, char** argv) {
             app.number("--minutes", a.minutes, 0.0, 1e6, "stop after M minutes (default: 10; 0: no limit)", "M");
             app.choice("--precision", a.precision, {"f32", "bf16"},
                        "f32, or bf16 with f32 master weights (default: bf16 if the device multiplies it fast)", "TYPE");
-            app.number("--patience", processes().patience, 1.0, 1e6,
-                       "with mpirun or srun: end all processes if one does not answer for S seconds (default: 600)",
-                       "S");
             app.choice("--trace", a.trace, {"nan"}, "nan: stop at the first number that is not finite", "WHAT");
             app.footer(settings_tables());
         },

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -20,7 +21,7 @@ class OneProcess : public Processes {
   public:
     int rank() const override { return 0; }
     int count() const override { return 1; }
-    void exchange(const std::vector<Bytes>&, const std::vector<Bytes>&) override {}
+    void exchange(const std::vector<Bytes>&, const std::vector<Bytes>&, int) override {}
     void abort(int status) override { std::_Exit(status); }
     void leave() override {}
 };
@@ -100,34 +101,28 @@ void join_processes() {
     }
 }
 
-void gather(const std::vector<Bytes>& parts) {
+ByItself::ByItself() : all_(joined) { use_processes(nullptr); }
+
+void gather(const std::vector<Bytes>& parts, int line) {
     Processes& all = processes();
     const Bytes mine = parts[std::size_t(all.rank())];
-    all.exchange(std::vector<Bytes>(parts.size(), mine), parts);
+    all.exchange(std::vector<Bytes>(parts.size(), mine), parts, line);
 }
 
-std::vector<std::string> gather_messages(const std::string& mine) {
+std::vector<std::string> gather_messages(const std::string& mine, int line) {
     std::vector<std::string> messages;
-    for (std::size_t size : gather_values(mine.size())) messages.emplace_back(size, 0);
+    for (std::size_t size : gather_values(mine.size(), line)) messages.emplace_back(size, 0);
     messages[std::size_t(processes().rank())] = mine;
     std::vector<Bytes> parts;
     for (std::string& each : messages) parts.push_back({each.data(), each.size()});
-    gather(parts);
+    gather(parts, line);
     return messages;
 }
 
-std::vector<double> gather_numbers(const std::vector<double>& mine) {
-    if (alone()) return mine;
-    std::vector<double> all;
-    const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
-    for (const std::string& message : gather_messages(bytes)) {
-        if (message.size() % sizeof(double))
-            throw BadInput("the processes have come to different places of the program: do their commands differ?");
-        const std::size_t before = all.size();
-        all.resize(before + message.size() / sizeof(double));
-        std::memcpy(all.data() + before, message.data(), message.size());
-    }
-    return all;
+std::pair<std::size_t, std::size_t> own_items(std::size_t n, std::size_t together) {
+    const std::size_t groups = (n + together - 1) / together, count = std::size_t(processes().count());
+    const auto begin = [&](std::size_t rank) { return std::min(n, groups * rank / count * together); };
+    return {begin(std::size_t(processes().rank())), begin(std::size_t(processes().rank()) + 1)};
 }
 
 }  // namespace masquerade

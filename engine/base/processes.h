@@ -5,8 +5,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace masquerade {
@@ -27,7 +29,9 @@ class Processes {
     // Sends send[i] to process i, and receives receive[i] from process i. Both lists have one entry for each process;
     // the entries of this process itself are ignored. Returns when all bytes have arrived and all entries of `send` may
     // be changed. If a process does not answer for `patience` seconds, logs an error that names it, and calls abort().
-    virtual void exchange(const std::vector<Bytes>& send, const std::vector<Bytes>& receive) = 0;
+    // `line` is the line of the source that asks for the exchange. It is the same in all processes, or they have come
+    // to different places of the program; this is an error, too.
+    virtual void exchange(const std::vector<Bytes>& send, const std::vector<Bytes>& receive, int line) = 0;
     [[noreturn]] virtual void abort(int status) = 0;  // ends all processes
     virtual void leave() = 0;                         // waits until all processes call leave(); must be the last call
 
@@ -55,24 +59,77 @@ struct LocalProcesses {
 };
 LocalProcesses local_processes();
 
+// While an object of this class exists, processes() is one process, and so nothing is exchanged. For work that one of
+// the processes does without the others.
+class ByItself {
+  public:
+    ByItself();
+    ByItself(const ByItself&) = delete;
+    ~ByItself() { use_processes(all_); }
+
+  private:
+    Processes* all_;
+};
+
+// All processes must call each of the following functions. `line` is that of the caller (Processes::exchange).
+
 // parts[i] holds the bytes of process i, and has the same size in all processes. Fills the parts of all other
 // processes.
-void gather(const std::vector<Bytes>& parts);
+void gather(const std::vector<Bytes>& parts, int line = __builtin_LINE());
 // Returns the values of all processes, by rank. T is a type that can be copied byte by byte.
 template <class T>
-std::vector<T> gather_values(const T& mine) {
+std::vector<T> gather_values(const T& mine, int line = __builtin_LINE()) {
     static_assert(std::is_trivially_copyable_v<T>);
     std::vector<T> all(std::size_t(processes().count()), mine);
     std::vector<Bytes> parts;
     for (T& each : all) parts.push_back({&each, sizeof each});
-    gather(parts);
+    gather(parts, line);
     return all;
 }
 // Returns the value that process 0 has passed.
-inline double from_first(double value) { return gather_values(value)[0]; }
+inline double from_first(double value, int line = __builtin_LINE()) { return gather_values(value, line)[0]; }
 // Returns the messages of all processes, by rank. They may differ in length.
-std::vector<std::string> gather_messages(const std::string& mine);
+std::vector<std::string> gather_messages(const std::string& mine, int line = __builtin_LINE());
+// Returns the lists of process 0, then those of process 1, and so on. A list is a string, or a vector of numbers.
+template <class List>
+std::vector<List> gather_lists(const std::vector<List>& mine, int line = __builtin_LINE()) {
+    using Item = typename List::value_type;
+    static_assert(std::is_trivially_copyable_v<Item>);
+    if (alone()) return mine;
+    std::string bytes;  // of each list the length, then the items
+    for (const List& each : mine) {
+        const std::size_t count = each.size();
+        bytes.append(reinterpret_cast<const char*>(&count), sizeof count);
+        bytes.append(reinterpret_cast<const char*>(each.data()), count * sizeof(Item));
+    }
+    std::vector<List> all;
+    for (const std::string& message : gather_messages(bytes, line))
+        for (std::size_t at = 0; at < message.size();) {
+            std::size_t count;
+            std::memcpy(&count, &message[at], sizeof count);
+            List& each = all.emplace_back(count, Item());
+            at += sizeof count;
+            std::memcpy(each.data(), message.data() + at, count * sizeof(Item));
+            at += count * sizeof(Item);
+        }
+    return all;
+}
 // Returns the numbers of process 0, then those of process 1, and so on.
-std::vector<double> gather_numbers(const std::vector<double>& mine);
+inline std::vector<double> gather_numbers(const std::vector<double>& mine, int line = __builtin_LINE()) {
+    std::vector<double> all;
+    for (const auto& each : gather_lists<std::vector<double>>({mine}, line))
+        all.insert(all.end(), each.begin(), each.end());
+    return all;
+}
+
+// n items are shared among the processes in whole groups of `together` items, of which the last can be smaller. Returns
+// the first of the items of this process, and the item after its last. The items of process 0 come first, then those of
+// process 1, and so on.
+std::pair<std::size_t, std::size_t> own_items(std::size_t n, std::size_t together);
+template <class T>
+std::vector<T> own_part(const std::vector<T>& all, std::size_t together) {
+    const auto [begin, end] = own_items(all.size(), together);
+    return {all.begin() + begin, all.begin() + end};
+}
 
 }  // namespace masquerade

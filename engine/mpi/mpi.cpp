@@ -2,9 +2,11 @@
 // The exchange between processes by MPI (MPI 3.1, The MPI Forum 2015). It is a shared library of its own, so that the
 // programs need MPI only if mpirun or srun starts them.
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <thread>
 
@@ -16,21 +18,43 @@ namespace {
 class Mpi : public Processes {
   public:
     Mpi() {
+        // If a process dies while it starts, the others would wait for it for ever.
+        std::signal(SIGALRM, [](int) {
+            constexpr char why[] = "error: the processes have not met within 600 s: has one of them died?\n";
+            if (write(STDERR_FILENO, why, sizeof why - 1)) {
+            }
+            _exit(1);
+        });
+        alarm(600);
         int provided = 0;  // only the thread that trains calls MPI
         MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+        alarm(0);
         MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
         MPI_Comm_size(MPI_COMM_WORLD, &count_);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // a message that is longer than expected
     }
     int rank() const override { return rank_; }
     int count() const override { return count_; }
 
-    void exchange(const std::vector<Bytes>& send, const std::vector<Bytes>& receive) override {
+    void exchange(const std::vector<Bytes>& send, const std::vector<Bytes>& receive, int line) override {
         requests_.clear();
         peers_.clear();
+        sizes_.clear();
+        receives_ = 0;
         for (const bool sends : {false, true})
             for (int peer = 0; peer < count_; peer++)
-                if (peer != rank_) request(sends ? send[std::size_t(peer)] : receive[std::size_t(peer)], peer, sends);
+                if (peer != rank_) request((sends ? send : receive)[std::size_t(peer)], peer, sends, line);
         wait();
+        for (std::size_t i = 0; i < receives_; i++) {
+            int bytes = 0;
+            MPI_Get_count(&statuses_[i], MPI_BYTE, &bytes);
+            if (statuses_[i].MPI_TAG == line && bytes == sizes_[i]) continue;
+            std::fprintf(stderr,
+                         "error: processes %d and %d have come to different places of the program (%d bytes at line "
+                         "%d, %d at line %d): do their files or versions differ?\n",
+                         peers_[i], rank_, bytes, statuses_[i].MPI_TAG, sizes_[i], line);
+            abort(1);
+        }
     }
 
     void abort(int status) override {
@@ -42,17 +66,19 @@ class Mpi : public Processes {
 
   private:
     // Requests the messages that carry these bytes. A message of MPI has at most 2^31 - 1 bytes.
-    void request(const Bytes& bytes, int peer, bool sends) {
+    void request(const Bytes& bytes, int peer, bool sends, int line) {
         constexpr std::size_t largest = std::size_t(1) << 30;
         for (std::size_t from = 0; from < bytes.size; from += largest) {
             char* const at = static_cast<char*>(bytes.data) + from;
             const int size = int(std::min(largest, bytes.size - from));
             MPI_Request& made = requests_.emplace_back();
             peers_.push_back(peer);
+            sizes_.push_back(size);
+            receives_ += !sends;
             if (sends)
-                MPI_Isend(at, size, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &made);
+                MPI_Isend(at, size, MPI_BYTE, peer, line, MPI_COMM_WORLD, &made);
             else
-                MPI_Irecv(at, size, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &made);
+                MPI_Irecv(at, size, MPI_BYTE, peer, MPI_ANY_TAG, MPI_COMM_WORLD, &made);
         }
         if (sends) bytes_sent += bytes.size;
     }
@@ -62,12 +88,13 @@ class Mpi : public Processes {
     void wait() {
         using Clock = std::chrono::steady_clock;
         Clock::time_point before = Clock::now();
+        statuses_.resize(requests_.size());
         double waited = 0;  // seconds
         auto pause = std::chrono::microseconds(0);
         for (;;) {
             int done = 0;
-            MPI_Testall(int(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
-            if (done) return;
+            const int error = MPI_Testall(int(requests_.size()), requests_.data(), &done, statuses_.data());
+            if (done || error != MPI_SUCCESS) return;
             const Clock::time_point now = Clock::now();
             // If this process itself was stopped for a while, that is no fault of the others.
             waited += std::min(0.1, std::chrono::duration<double>(now - before).count());
@@ -97,7 +124,9 @@ class Mpi : public Processes {
 
     int rank_ = 0, count_ = 1;
     std::vector<MPI_Request> requests_;
-    std::vector<int> peers_;  // the process of each request
+    std::vector<int> peers_, sizes_;  // the process and the bytes of each request
+    std::size_t receives_ = 0;        // the first requests receive
+    std::vector<MPI_Status> statuses_;
 };
 
 }  // namespace

@@ -137,7 +137,7 @@ void GradientSum::finish(int parts) {
             }
             sums[i].push_back({nodes[i][k], slice});
         }
-        processes().exchange(send, receive);
+        processes().exchange(send, receive, __LINE__);
     }
 
     std::vector<NodeSum> known;

@@ -219,8 +219,8 @@ std::string Trainer::advice() const {
 }
 
 void Trainer::save() {
-    if (saved_step_ == step_ || !first_process()) return;
-    std::vector<Metric> held_out;
+    if (std::exchange(saved_step_, step_) == step_) return;
+    std::vector<Metric> held_out;  // measured by all processes together
     {
         const Averaged weights(*optimiser_);
         held_out = task_.validate();
@@ -229,6 +229,7 @@ void Trainer::save() {
     // whose weights are still good.
     if (!held_out.empty() && !std::isfinite(held_out[0].value))
         throw Error("step ", step_, ": the held-out loss is ", held_out[0].value, advice());
+    if (!first_process()) return;
     // The held-out losses are logged before the checkpoint is saved. If the program crashes in between, the log has one
     // line too many, and resume() removes this line. In the other order, the log would lack a line.
     std::string line = fmt::format("{{\"step\":{}", step_);
@@ -256,7 +257,6 @@ void Trainer::save() {
             write_safetensors(folder + "/state.safetensors", all, state_of(parameters_));
         },
         better);
-    saved_step_ = step_;
 }
 
 void Trainer::resume() {
@@ -316,6 +316,7 @@ void Trainer::progress(double loss, double now) const {
 
 void Trainer::show(double now) {
     if (!first_process()) return;
+    const ByItself alone;
     std::string samples;
     {
         const Averaged weights(*optimiser_);
@@ -416,6 +417,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     if (*reason == StopReason::asked)
         say(fmt::format("saved after {} steps; closing (Ctrl-C again: at once)\n", step_));
     if (step_ > 0 && first_process()) {
+        const ByItself alone;
         const Averaged weights(*optimiser_);
         task_.finish(folder_.step_folder(step_));
     }

@@ -2,8 +2,10 @@
 #include "models/runs/insertion_run.h"
 
 #include <algorithm>
+#include <numeric>
 #include <sstream>
 
+#include "engine/base/processes.h"
 #include "models/runs/writer.h"
 
 namespace masquerade {
@@ -139,16 +141,20 @@ Strings InsertionRun::write_lines(const Sentences& sources, const SearchOptions&
                                   std::vector<Measure>& rows) const {
     Strings lines;
     double rounds = 0, passes = 0, fewest = 0, ended = 0;
-    for (const Written& w : insert(sources, options)) {
+    for (const Written& w : insert(own_part(sources, 64), options)) {
         lines.push_back(decode(w.tokens));
         rounds += w.rounds, passes += w.passes(), fewest += fewest_rounds(int(w.tokens.size())), ended += w.ended;
+    }
+    for (double* count : {&rounds, &passes, &fewest, &ended}) {
+        const Numbers all = gather_numbers({*count});
+        *count = std::accumulate(all.begin(), all.end(), 0.0);
     }
     const double n = sources.size();
     rows.push_back({"rounds", rounds / n, "", "of insertion, mean"});
     rows.push_back({"rounds.fewest", fewest / n, "", "floor(log2 tokens) + 1, mean"});
     rows.push_back({"passes", passes / n, "", "of the decoder, mean"});
     rows.push_back({"ended", 100 * ended / n, "%", "by itself"});
-    return lines;
+    return gather_lists(lines);
 }
 
 RunWriter InsertionRun::writer(const Writing& how) {

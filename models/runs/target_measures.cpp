@@ -3,6 +3,7 @@
 
 #include "data/text.h"
 #include "engine/base/log.h"
+#include "engine/base/processes.h"
 #include "engine/base/write_file.h"
 #include "models/scoring/source_baselines.h"
 #include "models/runs/measures.h"
@@ -69,8 +70,9 @@ void measure_outputs(const std::vector<Strings>& outputs, const Strings& referen
 Strings TargetRun::write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
                                std::vector<Measure>& /*rows*/) const {
     Strings lines;
-    for (const auto& hypotheses : write(sources, options, seed)) lines.push_back(decode(hypotheses.at(0).tokens));
-    return lines;
+    for (const auto& hypotheses : write(own_part(sources, 64), options, seed))
+        lines.push_back(decode(hypotheses.at(0).tokens));
+    return gather_lists(lines);
 }
 
 Measures TargetRun::measures(const Measuring& how) {
@@ -109,7 +111,8 @@ Measures TargetRun::measures(const Measuring& how) {
     }
     Strings written = write_lines(all, how.search, how.seed, rows);
     const Strings references = as_read(t.held_out_targets, tokenizer);
-    if (!how.outputs.empty()) write_outputs(how.outputs, {&t.held_out, &written, &t.held_out_targets, &references});
+    if (!how.outputs.empty() && first_process())
+        write_outputs(how.outputs, {&t.held_out, &written, &t.held_out_targets, &references});
     std::vector<Strings> compared = {std::move(written)};
     if (t.packed) log_line("note: ", t.origin.name, " is a packed text, so no nearest training source is searched for");
     if (!t.train_targets.empty())

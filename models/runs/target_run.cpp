@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <climits>
+#include <numeric>
 #include <utility>
 
 #include "engine/base/log.h"
 #include "engine/base/printable.h"
+#include "engine/base/processes.h"
 #include "engine/tensor/numbers.h"
 #include "input/utf8.h"
 #include "models/runs/sentence_task.h"
@@ -20,17 +22,21 @@ namespace {
 ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
                        const Sentences& sentences) {
     ScoredLoss all;
-    double sum = 0;
+    Numbers own;  // the losses of the sentences of this process
+    double documents = 0;
     const auto make = [&](const auto& some) { return objective.batch(some, 0, options); };
-    each_batch(net.head_stack(), sentences, 32, make, [&](Tape& tape, const Batch& batch, std::size_t) {
+    each_batch(net.head_stack(), own_part(sentences, 32), 32, make, [&](Tape& tape, const Batch& batch, std::size_t) {
         tape.begin("evaluate");
         const TargetNet::Losses scored = net.losses(tape, batch);
         const OnHost losses(scored.each->view());
-        for (int m = 0; m < scored.count; m++) sum += losses[m];
-        all.documents += batch.documents;
-        all.tokens += scored.count;
+        for (int m = 0; m < scored.count; m++) own.push_back(losses[m]);
+        documents += batch.documents;
         tape.end();
     });
+    const Numbers losses = gather_numbers(own);
+    const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
+    all.tokens = std::int64_t(losses.size());
+    for (double each : gather_numbers({documents})) all.documents += std::int64_t(each);
     all.per_token = sum / std::max<std::int64_t>(all.tokens, 1);
     all.per_document = sum / std::max<std::int64_t>(all.documents, 1);
     return all;
@@ -214,7 +220,7 @@ std::vector<Numbers> TargetRun::mean_states(const Strings& lines, const Backbone
         return batch;
     };
     const std::vector<Sentence> all = sentences(lines);
-    each_batch(stack, pointers_to(all), 64, make, [&](Tape& tape, const Batch& batch, std::size_t) {
+    each_batch(stack, own_part(pointers_to(all), 64), 64, make, [&](Tape& tape, const Batch& batch, std::size_t) {
         tape.begin("features");
         const OnHost states(read(tape, batch)->view());  // (N,C): a row per token
         std::int64_t at = 0;
@@ -225,7 +231,7 @@ std::vector<Numbers> TargetRun::mean_states(const Strings& lines, const Backbone
         }
         tape.end();
     });
-    return means;
+    return gather_lists(means);
 }
 
 void TargetRun::expect_to_write(bool backward) const {

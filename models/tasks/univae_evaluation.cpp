@@ -5,11 +5,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "engine/base/processes.h"
 #include "engine/tensor/numbers.h"
 #include "models/tasks/univae_prior.h"
 
 namespace masquerade {
 namespace {
+
+double sum_of(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
 std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
     std::vector<Tensor*> z;
@@ -18,10 +21,10 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 }
 
 // Returns the reconstruction loss of every document x with the latents z: -log p(x|z) or, if the model inserts words,
-// the estimate that univae_evaluation.h describes. If `h` is not null and the model does not insert words, adds the
-// loss of the i-th target token of each document to h->at_place[i], and 1 to h->reach[i].
+// the estimate that univae_evaluation.h describes. If `of_tokens` is not null and the model does not insert words, adds
+// to it the losses of the target tokens of each document.
 Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, const std::vector<Tensor*>& z,
-                        HeldOut* h = nullptr) {
+                        std::vector<Numbers>* of_tokens = nullptr) {
     Numbers sums(batch.documents);
     Tensor* x = model.decode(tape, batch, z);
     if (model.insertion) {
@@ -31,19 +34,13 @@ Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, con
     }
     Tensor* states = model.backbone.head(tape, x);
     const Numbers losses = numbers_of(model.backbone.token_losses(tape, states, batch.labels.tokens)->view());
-    for (int b = 0; b < batch.documents; b++)
-        for (int first = batch.labels.begin[b], row = first; row < batch.labels.begin[b + 1]; row++) {
-            const std::size_t place = row - first;
-            sums[b] += losses[row];
-            if (!h) continue;
-            if (place == h->reach.size()) h->at_place.push_back(0), h->reach.push_back(0);
-            h->at_place[place] += losses[row];
-            h->reach[place]++;
-        }
+    for (int b = 0; b < batch.documents; b++) {
+        const Numbers own(losses.begin() + batch.labels.begin[b], losses.begin() + batch.labels.begin[b + 1]);
+        sums[b] = sum_of(own);
+        if (of_tokens) of_tokens->push_back(own);
+    }
     return sums;
 }
-
-double sum_of(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
 // Returns z with its rows shifted by one, so that every document gets the z of the previous document. The first
 // document of a batch gets `before`, the last row of z in the previous batch. In the first batch, `before` is empty,
@@ -103,27 +100,50 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::ui
     ObjectiveOptions options = halves_options(model);
     options.seed = seed;
     options.insertion = rule;
-    HeldOut h;
-    h.layer_kl.resize(model.latents.size());
-    std::vector<Numbers> before(model.latents.size());
-    each_batch(model, sentences, options, [&](Tape& tape, const Batch& batch, std::size_t) {
+    const auto encode = [&](Tape& tape, const Batch& batch) {
         LatentNoise noise = model.space.noise(batch.names(), seed, 0);
         tape.begin("held out");
-        std::vector<LatentSample> samples = model.encode(tape, batch, &noise);
+        return model.encode(tape, batch, &noise);
+    };
+    std::vector<Numbers> before(model.latents.size());
+    const auto [begin, end] = own_items(sentences.size(), 64);
+    if (begin > 0 && begin < end)  // another process has the sentence before the first one of this process
+        each_batch(model, {sentences[begin - 1]}, options, [&](Tape& tape, const Batch& batch, std::size_t) {
+            const std::vector<LatentSample> samples = encode(tape, batch);
+            for (std::size_t l = 0; l < samples.size(); l++) before[l] = numbers_of(samples[l].z->view());
+            tape.end();
+        });
+    std::vector<Numbers> of_batches, of_tokens;  // sums over each batch, in the order in which they are read below
+    each_batch(model, own_part(sentences, 64), options, [&](Tape& tape, const Batch& batch, std::size_t) {
+        const std::vector<LatentSample> samples = encode(tape, batch);
         std::vector<Tensor*> z = points(samples);
-        h.own += sum_of(sentence_losses(tape, model, batch, z, &h));
+        Numbers sums = {double(batch.documents), double(batch.predictions()),
+                        sum_of(sentence_losses(tape, model, batch, z, &of_tokens))};
         if (!z.empty()) {
-            h.mean_path += sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr))));
+            sums.push_back(sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr)))));
             for (std::size_t l = 0; l < z.size(); l++) z[l] = neighbours(tape, z[l], before[l]);
-            h.other += sum_of(sentence_losses(tape, model, batch, z));
+            sums.push_back(sum_of(sentence_losses(tape, model, batch, z)));
         }
         for (std::size_t l = 0; l < samples.size(); l++)
-            h.layer_kl[l] += samples[l].kl ? sum_of(numbers_of(samples[l].kl->view()))
-                                           : batch.documents * model.latents[l].latent->constant_kl();
-        h.sentences += batch.documents;
-        h.tokens += batch.predictions();
+            sums.push_back(samples[l].kl ? sum_of(numbers_of(samples[l].kl->view()))
+                                         : batch.documents * model.latents[l].latent->constant_kl());
+        of_batches.push_back(std::move(sums));
         tape.end();
     });
+    HeldOut h;
+    h.layer_kl.resize(model.latents.size());
+    for (const Numbers& sums : gather_lists(of_batches)) {
+        h.sentences += std::int64_t(sums[0]);
+        h.tokens += std::int64_t(sums[1]);
+        h.own += sums[2];
+        if (sums.size() > 3) h.mean_path += sums[3], h.other += sums[4];
+        for (std::size_t l = 0; l < h.layer_kl.size(); l++) h.layer_kl[l] += sums[5 + l];
+    }
+    for (const Numbers& losses : gather_lists(of_tokens)) {
+        h.at_place.resize(std::max(h.at_place.size(), losses.size()));
+        h.reach.resize(h.at_place.size());
+        for (std::size_t i = 0; i < losses.size(); i++) h.at_place[i] += losses[i], h.reach[i]++;
+    }
     const double tokens = h.tokens, n = h.sentences;
     h.kl = sum_of(h.layer_kl);
     for (double& kl : h.layer_kl) kl /= n;
@@ -139,7 +159,7 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::ui
 Numbers importance_weighted_nll(const UniVae& model, const Sentences& sentences, int samples, std::uint64_t seed) {
     Numbers nll;
     if (model.options.latent_layers == 0) samples = 1;
-    each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t) {
+    each_batch(model, own_part(sentences, 64), [&](Tape& tape, const Batch& batch, std::size_t) {
         const int count = batch.documents;
         std::vector<Numbers> weights(count);  // log(p(x|z) p(z) / q(z|x)) for each document x and sample z
         for (int s = 0; s < samples; s++) {
@@ -159,7 +179,7 @@ Numbers importance_weighted_nll(const UniVae& model, const Sentences& sentences,
             nll.push_back(-(top + std::log(sum / samples)));
         }
     });
-    return nll;
+    return gather_numbers(nll);
 }
 
 }  // namespace masquerade

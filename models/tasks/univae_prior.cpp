@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "models/tasks/univae_prior.h"
 
+#include "engine/base/processes.h"
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
 
 std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences) {
-    std::vector<Numbers> all(sentences.size());
-    each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t first) {
+    const Sentences own = own_part(sentences, 64);
+    std::vector<Numbers> all(own.size());
+    each_batch(model, own, [&](Tape& tape, const Batch& batch, std::size_t first) {
         tape.begin("encode");
         for (const LatentSample& s : model.encode(tape, batch, nullptr)) {
             const Numbers z = numbers_of(s.z->view());  // (B,Z): Z numbers per sentence
@@ -15,7 +17,7 @@ std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentence
         }
         tape.end();
     });
-    return all;
+    return gather_lists(all);
 }
 
 void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, const std::vector<Numbers>& normals,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/base/processes.h"
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
@@ -192,10 +193,12 @@ std::vector<Written> UniVaeDecoder::insert(const std::vector<DecodeRequest>& req
 std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests, SearchOptions options,
                                          std::uint64_t seed, int refinements) {
     options.maximum = model_.options.max_length;
+    const std::vector<DecodeRequest> own = own_part(requests, 64);
     std::vector<Tokens> texts;
-    for (auto& hypotheses : search(requests, options, seed, refinements))
-        texts.push_back(std::move(hypotheses.at(0).tokens));
-    return texts;
+    if (const ByItself alone; !own.empty())
+        for (auto& hypotheses : search(own, options, seed, refinements))
+            texts.push_back(std::move(hypotheses.at(0).tokens));
+    return gather_lists(texts);
 }
 
 std::vector<Numbers> UniVaeDecoder::forced_logits(const DecodeRequest& request, const Tokens& ids) {

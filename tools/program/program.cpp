@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "engine/base/log.h"
+#include "engine/base/printable.h"
 #include "engine/base/processes.h"
 #include "engine/base/version.h"
 #include "engine/ops/cpu/parallel.h"
@@ -300,6 +301,14 @@ int fail(const std::string& reason, int status) {
     return status;
 }
 
+// Throws BadUsage if the processes that work together were started by different commands.
+void expect_equal_commands(int argc, char** argv) {
+    std::string mine;
+    for (int i = 0; i < argc; i++) mine += (i > 0 ? " " : "") + shell_quoted(argv[i]);
+    for (const std::string& other : gather_messages(mine))
+        if (other != mine) throw BadUsage(text("the processes differ: one runs ", mine, ", another ", other));
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv, const std::string& name, const std::string& description,
@@ -319,9 +328,15 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             options.choice("--device", device, {"auto", "cpu", "cuda"}, "auto, cpu or cuda (default: auto)");
             options.number("--threads", common.threads, 1, 1024, "CPU threads (default: all this process may use)");
             const Option seed = options.value("--seed", common.seed, "N", "seed of all random numbers (default: 1)");
+            if (together == Together::yes)
+                options.number("--patience", processes().patience, 1.0, 1e6,
+                               "with mpirun or srun: end all processes if one does not answer for S seconds "
+                               "(default: 600)",
+                               "S");
             setup(options);
             check_values(app);
             app.parse(argc, argv);
+            expect_equal_commands(argc, argv);
             guard_files();
             common.seed_given = seed.given();
             common.device = choose_device(device, name, work);
