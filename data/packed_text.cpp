@@ -61,10 +61,12 @@ PackedText::PackedText(const std::string& folder) : folder_(folder) {
         vocabulary_ = json.at("vocabulary"), held_out_ = json.at("held_out");
         counts_[0] = counts_in(json.at("source"));
         if (pairs_) counts_[1] = counts_in(json.at("target"));
+        for (const char* name : {id_name, index_name, held_name}) json.at("files").at(name);
         for (const auto& [name, file] : json.at("files").items()) {
             files_.push_back({name, file.at("checksum")});
             sizes.push_back(file.at("bytes"));
         }
+        if (lines_ < 1 || lines_ > INT_MAX || vocabulary_ < 1) throw Error("a number is out of range");
     } catch (const BadInput&) {
         throw;
     } catch (const std::exception&) {
@@ -81,7 +83,7 @@ PackedText::PackedText(const std::string& folder) : folder_(folder) {
     }
     ids_ = id_file_->size() / id_bytes_;
     const std::uint64_t entries = (pairs_ ? 2 : 1) * lines_ + 1;
-    if (lines_ == 0 || lines_ > INT_MAX || index_file_->size() != entries * offset_bytes)
+    if (index_file_->size() != entries * offset_bytes)
         throw BadInput(text(index_file_->path(), " has ", index_file_->size(), " bytes, but ", lines_,
                             pairs_ ? " pairs" : " lines", " need ", entries * offset_bytes));
 }

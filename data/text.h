@@ -46,7 +46,8 @@ Text read_text(const std::string& path, std::size_t longest = longest_sentence);
 Text parse_text(std::string_view bytes, const std::string& name, std::size_t longest = longest_sentence,
                 std::optional<bool> pairs = {});
 
-// Reads one line, without its line end, as read_text() does. Returns false if the line is skipped. Adds to `counts` what was dropped or cut.
+// Reads one line, without its line end, as read_text() does. Returns false if the line is skipped. Adds to `counts`
+// what was dropped or cut.
 bool read_line(std::string_view line, bool pairs, std::size_t longest, TextCounts& counts, std::string& source,
                std::string& target);
 // Throws BadInput if more than 1 % of the bytes were invalid. Returns one line that says what was dropped or cut; "" if

@@ -58,8 +58,8 @@ is 'measures' 0 "$("$build/evaluate" unilm-packed --limit 5 > said 2>&1; echo $?
 is 'what is not measured' 1 "$(grep -c 'note: two is a packed text, so no nearest training source is searched for' said)"
 
 refuses 'a folder is kept' 2 'is there already' tokenize --vocab vocab.txt --pack one < lines.txt
-refuses 'no text' 1 'is empty' tokenize --vocab vocab.txt --pack none < /dev/null
-refuses 'no pairs' 1 'is empty' tokenize --vocab vocab.txt --pack none --pairs < lines.txt
+refuses 'no text' 1 'standard input has no sentence' tokenize --vocab vocab.txt --pack none < /dev/null
+refuses 'no pairs' 1 'standard input has no pair: none of 3000 lines' tokenize --vocab vocab.txt --pack none --pairs < lines.txt
 refuses 'not text' 1 'are not UTF-8' tokenize --vocab vocab.txt --pack none < "$build/tokenize"
 refuses 'no vocabulary' 2 '--vocab is required' tokenize --pack none < lines.txt
 refuses 'other rules' 2 '--single-digits' tokenize --vocab vocab.txt --pack none --single-digits < lines.txt
@@ -88,10 +88,9 @@ exec 3> slow
 text 3000 >&3
 sleep 0.5
 kill $stopped
-text 3000 >&3
-exec 3>&-
 wait $stopped
 is 'stopped' 1 $?
+exec 3>&-
 is 'nothing is left by a signal' '' "$(ls -d stopped .new-* 2> /dev/null)"
 
 # The memory of training, in MiB, for a text of 1 MB and one of 60 MB.

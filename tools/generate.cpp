@@ -7,6 +7,7 @@
 
 #include "data/text.h"
 #include "engine/base/processes.h"
+#include "engine/io/checkpoint.h"
 #include "models/runs/writer.h"
 #include "tools/run_options.h"
 
@@ -167,6 +168,7 @@ int main(int argc, char** argv) {
             const Family& kind = family_of_run(how.run);
             const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
             if (average > 0) run->average_checkpoints(average);
+            expect_equal(text("weights ", checksum_of(run->parameters)));
             const std::vector<Option> given = groups.vectors.given();
             // The options of the group `vectors` ask for vectors of the input lines, or for the nearest lines.
             // Exception: for a flow, which is a model of vectors, --vectors names the file for its samples.

@@ -52,13 +52,16 @@ inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
 // Reads standard input in blocks of whole lines, and calls use(block, number of its first line) for each block. Lines
 // are counted from 1. The last line of the input may lack its line feed. The buffer has 4 MiB at first, and is doubled
 // when an unfinished line fills more than half of it.
+// Calls ready() before each read, which waits until there is something to read.
 template <class Use>
-void each_block(Use use) {
+void each_block(
+    Use use, void (*ready)() = [] {}) {
     std::vector<char> buffer(4 << 20);
     std::size_t held = 0;  // bytes at the start of the buffer that belong to an unfinished line
     long number = 1;
     while (true) {
         if (2 * held > buffer.size()) buffer.resize(2 * buffer.size());
+        ready();
         std::size_t end = read_some(buffer.data(), held, buffer.size());
         std::size_t last = std::string_view(buffer.data() + held, end - held).rfind('\n');
         bool more = end > held;

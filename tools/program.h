@@ -52,6 +52,9 @@ void write_out(std::string_view bytes);
 // Whether the processes that mpirun or srun starts work together on one task (engine/base/processes.h). If not, each of
 // them is a program of its own.
 enum class Together { no, yes };
+// Throws BadUsage if the processes that work together do not all pass the same text, such as the checksum of the
+// weights.
+void expect_equal(const std::string& mine);
 
 // The body of main(). setup(options) declares the options; body(common) does the work and throws on failure. `work`
 // says what a GPU can do for the program. Returns the exit status.

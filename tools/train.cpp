@@ -65,17 +65,6 @@ std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
     return std::make_unique<Training>(a.wanted);
 }
 
-// Throws BadUsage if the processes do not train the same model on the same text. They must, as each of them computes all
-// updates.
-void expect_equal(const Training& t, Device device) {
-    const std::string mine =
-        text(t.text.lines(), " sentences, hashes ", t.text.origin.hash, " ", t.text.origin.held_out_hash, ", ",
-             name_of(device), ", ", name_of(t.run->common().precision), ", weights ",
-             fmt::format("{:016x}", checksum_of(t.run->parameters)), ", version ", version, " ", COMMIT);
-    for (const std::string& other : gather_messages(mine))
-        if (other != mine) throw BadUsage(text("the processes differ: one has ", mine, ", another ", other));
-}
-
 void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
     std::signal(SIGPIPE, SIG_IGN);  // so that the run is saved even if standard output is closed
     const std::unique_ptr<Training> made = training_of(a, common);
@@ -97,7 +86,10 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     if (!t.initial.empty()) say("init    {}\n        {}\n", t.initial, t.was_given);
     std::fflush(stdout);
     if (const int count = processes().count(); count > 1) {
-        expect_equal(t, common.device);
+        // All processes must train the same model on the same text, because each of them computes all updates.
+        expect_equal(text(t.text.lines(), " sentences, hashes ", t.text.origin.hash, " ", t.text.origin.held_out_hash,
+                          ", ", name_of(common.device), ", ", name_of(t.run->common().precision), ", weights ",
+                          fmt::format("{:016x}", checksum_of(t.run->parameters)), ", sources of ", COMMIT));
         say("shared  by {} processes; {} parts of each batch\n", count, t.options.parts);
         if (t.options.parts < count)
             log_line("warning: parts=", t.options.parts, ": a batch has fewer parts than there are processes, so ",

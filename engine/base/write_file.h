@@ -61,7 +61,8 @@ bool make_folder(const std::string& path);
 // folder with a config.json is complete. If write() throws an exception, none of the files remain.
 void fill_folder(const std::string& folder, const std::function<void(const std::string& place)>& write);
 // Creates a folder with several files. write(place) writes the files into a temporary folder with the path `place`,
-// which is then renamed to `path`, so the folder appears with all files or not at all. Throws BadInput if `path` exists.
+// which is then renamed to `path`, so the folder appears with all files or not at all. Throws BadInput if `path`
+// exists.
 void write_new_folder(const std::string& path, const std::function<void(const std::string& place)>& write);
 // Calls write(fresh), where `fresh` is a temporary path that the user should not see. If write() throws an exception
 // whose message contains `fresh`, throws BadInput with the same message, in which `path` replaces `fresh`.

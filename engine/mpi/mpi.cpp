@@ -20,7 +20,8 @@ class Mpi : public Processes {
     Mpi() {
         // If a process dies while it starts, the others would wait for it for ever.
         std::signal(SIGALRM, [](int) {
-            constexpr char why[] = "error: the processes have not met within 600 s: has one of them died?\n";
+            constexpr char why[] =
+                "error: the processes have not met within 600 s: has one of them died? Start them again\n";
             if (write(STDERR_FILENO, why, sizeof why - 1)) {
             }
             _exit(1);
@@ -44,20 +45,11 @@ class Mpi : public Processes {
         for (const bool sends : {false, true})
             for (int peer = 0; peer < count_; peer++)
                 if (peer != rank_) request((sends ? send : receive)[std::size_t(peer)], peer, sends, line);
-        wait();
-        for (std::size_t i = 0; i < receives_; i++) {
-            int bytes = 0;
-            MPI_Get_count(&statuses_[i], MPI_BYTE, &bytes);
-            if (statuses_[i].MPI_TAG == line && bytes == sizes_[i]) continue;
-            std::fprintf(stderr,
-                         "error: processes %d and %d have come to different places of the program (%d bytes at line "
-                         "%d, %d at line %d): do their files or versions differ?\n",
-                         peers_[i], rank_, bytes, statuses_[i].MPI_TAG, sizes_[i], line);
-            abort(1);
-        }
+        wait(line);
+        for (std::size_t i = 0; i < receives_; i++) expect_own_place(i, line);
     }
 
-    void abort(int status) override {
+    [[noreturn]] void abort(int status) override {
         MPI_Abort(MPI_COMM_WORLD, status);
         std::_Exit(status);
     }
@@ -83,9 +75,36 @@ class Mpi : public Processes {
         if (sends) bytes_sent += bytes.size;
     }
 
+    // Ends all processes if message i, which has arrived, was sent from another line of the source.
+    void expect_own_place(std::size_t i, int line) {
+        int bytes = 0;
+        MPI_Get_count(&statuses_[i], MPI_BYTE, &bytes);
+        if (statuses_[i].MPI_TAG == line && bytes == sizes_[i]) return;
+        std::fprintf(stderr,
+                     "error: processes %d and %d have come to different places of the program (%d bytes at line %d, "
+                     "%d at line %d): do their files or versions differ?\n",
+                     peers_[i], rank_, bytes, statuses_[i].MPI_TAG, sizes_[i], line);
+        abort(1);
+    }
+
+    // Reports an error of MPI_Testall, and ends all processes. One process may have sent more than another expects.
+    [[noreturn]] void fail(int error, int line) {
+        for (std::size_t i = 0; error == MPI_ERR_IN_STATUS && i < requests_.size(); i++) {
+            const int own = statuses_[i].MPI_ERROR;
+            if (own == MPI_SUCCESS || own == MPI_ERR_PENDING) continue;
+            error = own;
+            if (i < receives_ && own == MPI_ERR_TRUNCATE) expect_own_place(i, line);
+        }
+        char words[MPI_MAX_ERROR_STRING] = "";
+        int length = 0;
+        MPI_Error_string(error, words, &length);
+        std::fprintf(stderr, "error: process %d cannot exchange messages: %s\n", rank_, words);
+        abort(1);
+    }
+
     // Waits until all messages have arrived. At first asks without a pause, then at growing intervals, because other
     // processes may need this processor to compute what this process waits for.
-    void wait() {
+    void wait(int line) {
         using Clock = std::chrono::steady_clock;
         Clock::time_point before = Clock::now();
         statuses_.resize(requests_.size());
@@ -94,7 +113,8 @@ class Mpi : public Processes {
         for (;;) {
             int done = 0;
             const int error = MPI_Testall(int(requests_.size()), requests_.data(), &done, statuses_.data());
-            if (done || error != MPI_SUCCESS) return;
+            if (error != MPI_SUCCESS) fail(error, line);
+            if (done) return;
             const Clock::time_point now = Clock::now();
             // If this process itself was stopped for a while, that is no fault of the others.
             waited += std::min(0.1, std::chrono::duration<double>(now - before).count());
@@ -119,7 +139,6 @@ class Mpi : public Processes {
             break;
         }
         abort(1);
-        std::_Exit(1);
     }
 
     int rank_ = 0, count_ = 1;

@@ -2,7 +2,6 @@
 #include "models/runs/insertion_run.h"
 
 #include <algorithm>
-#include <numeric>
 #include <sstream>
 
 #include "engine/base/processes.h"
@@ -145,15 +144,14 @@ Strings InsertionRun::write_lines(const Sentences& sources, const SearchOptions&
         lines.push_back(decode(w.tokens));
         rounds += w.rounds, passes += w.passes(), fewest += fewest_rounds(int(w.tokens.size())), ended += w.ended;
     }
-    for (double* count : {&rounds, &passes, &fewest, &ended}) {
-        const Numbers all = gather_numbers({*count});
-        *count = std::accumulate(all.begin(), all.end(), 0.0);
-    }
+    Numbers all(4);
+    for (const Numbers& own : gather_lists<Numbers>({{rounds, passes, fewest, ended}}))
+        for (std::size_t i = 0; i < 4; i++) all[i] += own[i];
     const double n = sources.size();
-    rows.push_back({"rounds", rounds / n, "", "of insertion, mean"});
-    rows.push_back({"rounds.fewest", fewest / n, "", "floor(log2 tokens) + 1, mean"});
-    rows.push_back({"passes", passes / n, "", "of the decoder, mean"});
-    rows.push_back({"ended", 100 * ended / n, "%", "by itself"});
+    rows.push_back({"rounds", all[0] / n, "", "of insertion, mean"});
+    rows.push_back({"rounds.fewest", all[2] / n, "", "floor(log2 tokens) + 1, mean"});
+    rows.push_back({"passes", all[1] / n, "", "of the decoder, mean"});
+    rows.push_back({"ended", 100 * all[3] / n, "%", "by itself"});
     return gather_lists(lines);
 }
 

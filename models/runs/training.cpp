@@ -136,7 +136,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
         throw BadUsage("--init has its own vocabulary: leave out --vocab");
     const std::unique_ptr<Start> start = wanted.initial.empty() ? nullptr : Start::open(wanted.initial);
     if (start) start->adopt(*settings);
-    const bool packed = PackedText::is_at(wanted.data);
+    const bool packed = !wanted.data.empty() && PackedText::is_at(wanted.data);
     if (packed && !wanted.vocabulary.empty())
         throw BadUsage(masquerade::text("--data ", wanted.data, " is a packed text with its own vocabulary: leave out ",
                                         "--vocab, or pack the text again with this vocabulary"));

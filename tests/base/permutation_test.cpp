@@ -61,8 +61,9 @@ TEST_CASE("permutation: the orders of few numbers are equally frequent") {
 }
 
 TEST_CASE("permutation: places and neighbours of many numbers are like drawn ones") {
-    // Counts, over many orders of 1000 numbers, in which tenth the number at each tenth of the places lies, and in which
-    // tenth the difference to the next number lies. 1000 is far from a power of two, so the walk through the cycle counts.
+    // Counts, over many orders of 1000 numbers, in which tenth the number at each tenth of the places lies, and in
+    // which tenth the difference to the next number lies. 1000 is far from a power of two, so the walk through the
+    // cycle counts.
     const int n = 1000, tenth = 100, repeats = 400;
     std::vector<double> places(100), steps(10);
     for (std::uint32_t number = 0; number < repeats; number++) {

@@ -301,15 +301,12 @@ int fail(const std::string& reason, int status) {
     return status;
 }
 
-// Throws BadUsage if the processes that work together were started by different commands.
-void expect_equal_commands(int argc, char** argv) {
-    std::string mine;
-    for (int i = 0; i < argc; i++) mine += (i > 0 ? " " : "") + shell_quoted(argv[i]);
-    for (const std::string& other : gather_messages(mine))
-        if (other != mine) throw BadUsage(text("the processes differ: one runs ", mine, ", another ", other));
-}
-
 }  // namespace
+
+void expect_equal(const std::string& mine) {
+    for (const std::string& other : gather_messages(mine))
+        if (other != mine) throw BadUsage(text("the processes differ: one has ", mine, ", another ", other));
+}
 
 int run_program(int argc, char** argv, const std::string& name, const std::string& description,
                 const std::function<void(Options&)>& setup, const std::function<void(const Common&)>& body, Work work,
@@ -336,7 +333,9 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             setup(options);
             check_values(app);
             app.parse(argc, argv);
-            expect_equal_commands(argc, argv);
+            std::string command = text("version ", version, " and the command");
+            for (int i = 0; i < argc; i++) command += ' ' + shell_quoted(argv[i]);
+            expect_equal(command);
             guard_files();
             common.seed_given = seed.given();
             common.device = choose_device(device, name, work);

@@ -43,15 +43,15 @@ class LinePacker {
     std::vector<HeldOutLines::Line> lines_;
 };
 
-// Reads standard input once, and writes the files of a packed text into the folder `place`.
-void write_pack(const std::string& place, const WordPiece& tokenizer, bool pairs) {
+// Reads standard input once, and writes the files of a packed text into the folder `place`. Returns a line that says
+// how many sentences or pairs there are.
+std::string write_pack(const std::string& place, const WordPiece& tokenizer, bool pairs) {
     PackWriter writer(place, tokenizer, pairs);
     LinePacker packer(tokenizer, writer);
     HeldOutLines chosen([&](HeldOutLines::Line line) { packer.add(std::move(line)); });
     TextCounts counts;
     std::uint64_t tabs = 0;
-    each_block([&](std::string_view block, long first) {
-        if (stop_requested()) throw BadInput("stopped as asked; nothing was written");
+    const auto pack_lines = [&](std::string_view block, long first) {
         counts.bytes += block.size();
         for (std::string_view line : lines_of(first == 1 ? without_mark(block) : block)) {
             std::string source, target;
@@ -60,18 +60,23 @@ void write_pack(const std::string& place, const WordPiece& tokenizer, bool pairs
                 chosen.add(std::move(source), std::move(target));
         }
         packer.flush();
+    };
+    each_block(pack_lines, [] {
+        if (!wait_for_input()) throw BadInput("stopped as asked; nothing was written");
     });
     const std::vector<HeldOutLines::Line> held_out = chosen.finish();
     packer.flush();
     if (const std::string warning = warning_about(counts, input); !warning.empty()) log_line("warning: ", warning);
     if (writer.lines() == 0)
-        throw BadInput(text(input, " is empty: no ", pairs ? "pair" : "sentence", " in ", counts.lines, " lines"));
+        throw BadInput(text(input, " has no ", pairs ? "pair: none" : "sentence: none", " of ", counts.lines,
+                            " lines has ", pairs ? "both a source and a target, with a tab between them" : "text"));
     if (!pairs && 2 * tabs >= counts.lines)
         log_line("note: most lines have a tab and are packed as sentences; --pairs packs source<TAB>target");
     std::string lines;
     for (const HeldOutLines::Line& line : held_out) lines += line.source + (pairs ? '\t' + line.target : "") + '\n';
     writer.finish(lines, held_out.size(), counts);
-    say("{} {} to train on, {} held out\n", writer.lines(), pairs ? "pairs" : "sentences", held_out.size());
+    return fmt::format("{} {} to train on, {} held out", writer.lines(), pairs ? "pairs" : "sentences",
+                       held_out.size());
 }
 
 }  // namespace
@@ -85,7 +90,9 @@ void pack_text(const TokenizeSettings& s) {
     expect_trainable(read.vocabulary, s.vocabulary,
                      text("(echo '[PAD]'; grep -vxF '[PAD]' ", shell_word(s.vocabulary), ") >new-vocab.txt"));
     const WordPiece tokenizer = training_tokenizer(std::move(read));
-    write_new_folder(s.pack, [&](const std::string& place) { write_pack(place, tokenizer, s.pairs); });
+    std::string packed;
+    write_new_folder(s.pack, [&](const std::string& place) { packed = write_pack(place, tokenizer, s.pairs); });
+    say("{}\n", packed);
 }
 
 void check_pack(const TokenizeSettings& s) {
