@@ -112,11 +112,12 @@ void Parameters::allocate(std::uint64_t seed, bool drawn) {
     values_ = Buffer::zeros(bytes, device_);  // the alignment gaps between parameters stay 0
     gradients_ = Buffer::zeros(bytes, device_);
     const OnHost first_values(values());
-    if (storage_ != dtype_) rounded_ = Buffer(matrices_end_ * bytes_of(storage_), device_);
+    if (storage_ != dtype_) rounded_ = Buffer(trained_end_ * bytes_of(storage_), device_);
     for (std::size_t i = 0; i < tensors_.size(); i++) {
         Tensor& t = tensors_[i];
         t.value = (t.dtype == dtype_ ? values() : rounded()).at(starts_[i]);
         t.grad = gradients().at(starts_[i]);
+        if (rounded() && t.needs_grad) t.rounded = rounded().at(starts_[i]);
         if (!drawn) continue;
         const View start = slice(first_values.view(), t);
         with_numbers(start, [&](auto* x) { start_values(x, start, inits_[i], make_stream(seed, t.path, 0), seed); });
@@ -137,7 +138,7 @@ void Parameters::redraw(std::int64_t step) {
 }
 
 void Parameters::round() {
-    if (const View copies = rounded(); copies.data) convert_forward(matrices(values()), copies);
+    if (const View copies = rounded(); copies.data) convert_forward(trained(values()), copies);
 }
 
 void Parameters::start_gradients() {
@@ -165,7 +166,7 @@ View Parameters::vectors(const View& all) const {
     return View{all.at(matrices_end_), all.dtype, all.device, {trained_end_ - matrices_end_}, "vectors"};
 }
 
-View Parameters::rounded() const { return View{rounded_.data(), storage_, device_, {matrices_end_}, "rounded"}; }
+View Parameters::rounded() const { return View{rounded_.data(), storage_, device_, {trained_end_}, "rounded"}; }
 
 View Parameters::slice(const View& flat_view, const Tensor& parameter) const {
     if (find(parameter.path) != &parameter) throw Error("parameter ", parameter.path, " belongs to another model");

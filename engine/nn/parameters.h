@@ -2,9 +2,10 @@
 // The parameters of a model: named slices of one buffer. Their gradients are the corresponding slices of a second
 // buffer. The optimiser, gradient clipping and checkpoints work on whole buffers.
 //
-// If the storage type is bf16, both buffers are still f32, and the first buffer holds the master weights. The ops read
-// matrices from a copy in bf16, which the optimiser renews at every update. An update often changes a weight by less
-// than a 256th of its value. The master weights accumulate such changes; in bf16, rounding would undo most of them.
+// If the storage type is bf16, both buffers are still f32, and the first buffer holds the master weights. The optimiser
+// renews a copy in bf16 at every update. The ops read matrices from this copy, and vectors from the first buffer; only
+// products on a GPU read the copy of a bias. An update often changes a weight by less than a 256th of its value. The
+// master weights accumulate such changes; in bf16, rounding would undo most of them.
 //                                                            Micikevicius et al. 2018, section 3.1
 #pragma once
 #include <deque>
@@ -71,7 +72,7 @@ class Parameters {
     void start_gradients();
     void finish_gradients();
 
-    // Renews the bf16 copies of the matrices from the master weights. The optimiser renews the copies itself; call this
+    // Renews the bf16 copies from the master weights. The optimiser renews the copies itself; call this
     // function after any other change of the weights. Does nothing if the storage type is not bf16.
     void round();
 
@@ -87,8 +88,8 @@ class Parameters {
     // the order of declaration.
     View matrices(const View& flat_view) const;
     View vectors(const View& flat_view) const;
-    // The bf16 copies that the ops read, in the layout of matrices(). If the storage type is not bf16, there are no
-    // copies, and the view has no data.
+    // The bf16 copies, in the layout of trained(). If the storage type is not bf16, there are no copies, and the view
+    // has no data.
     View rounded() const;
     // The part of a flat view that belongs to one parameter.
     View slice(const View& flat_view, const Tensor& parameter) const;

@@ -95,8 +95,7 @@ void store_points(std::int64_t n, S* to, bool add, F f) {
 }
 template <class A, class F, class... Terms>
 void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
-    launch_rows(rows, f);
-    launch_column_sums(rows, columns, sums...);
+    launch_rows_and_sums(rows, columns, f, sums...);
 }
 #else
 // Calls each stage(lanes, row) for every row. Rows are processed eight at a time: a stage runs on all eight rows before

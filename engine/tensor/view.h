@@ -15,6 +15,7 @@ struct View {
     Device device = Device::cpu;
     Shape shape;
     const char* path = "";
+    const void* rounded = nullptr;  // the same numbers in bf16, if the tensor has a copy in bf16 (Parameters::rounded)
 
     explicit operator bool() const { return data != nullptr; }
     std::int64_t rows() const { return shape.rows(); }
@@ -36,6 +37,7 @@ struct View {
 // Rows [begin, begin + count) of a matrix.
 inline View rows_of(View v, std::int64_t begin, std::int64_t count) {
     v.data = v.at(begin * v.columns());
+    v.rounded = nullptr;
     v.shape = {count, v.columns()};
     return v;
 }

@@ -21,7 +21,7 @@ class Apollo : public Optimiser {
             auto of = [&](const View& all) { return parameters_.slice(all, one); };
             OptimiserRule rule = rule_;
             if (one.shape.rank < 2) rule.decay = 0;
-            const View rounded = one.dtype == parameters_.dtype() ? View{} : one.view();
+            const View all = parameters_.rounded(), rounded = all ? of(all) : View();
             apollo(of(parameters_.values()), of(parameters_.gradients()), of(state(0)), of(state(1)), of(state(2)),
                    norm_view(), numbers, rule, rounded);
         }

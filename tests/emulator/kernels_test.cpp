@@ -124,8 +124,8 @@ TEST_CASE("kernels: rows that do not begin at multiples of 16 bytes are not read
 // a time.
 TEST_CASE("kernels: sums of columns have the bits of the CPU") {
     for (DType type : {DType::f32, DType::bf16})
-        for (Sizes sizes : {Sizes{1, 3, 1}, Sizes{63, 33, 1}, Sizes{65, 31, 1}, Sizes{300, 40, 1}, Sizes{2048, 5, 1},
-                            Sizes{2049, 5, 1}, Sizes{4200, 3, 1}}) {
+        for (Sizes sizes : {Sizes{1, 3, 1}, Sizes{63, 33, 1}, Sizes{65, 31, 1}, Sizes{300, 40, 1}, Sizes{130, 520, 1},
+                            Sizes{2048, 5, 1}, Sizes{2049, 5, 1}, Sizes{4200, 3, 1}}) {
             CAPTURE(sizes.rows);
             CAPTURE(sizes.columns);
             CHECK(other_bits(row_of("layernorm"), sizes, type, {"dw", "db"}) == "");

@@ -179,6 +179,23 @@ TEST_CASE("products: what the place of cuBLASLt refuses, the engine's own produc
     }
 }
 
+// The copy differs from the bias here, so that y shows which of them was added.
+TEST_CASE("products: the bias of a result in bf16 is its copy in bf16, which needs no launch") {
+    const Case c = prepared(row_of("linear"), {17, 33, 5});
+    for (DType result : {DType::bf16, DType::f32}) {
+        Call call(c, result, result, Device::cuda), zero(c, result, result, Device::cuda);
+        for (std::int64_t i = 0; i < 5; i++) set_number(call("b"), i, 1), set_number(zero("b"), i, 0);
+        View b = call("b");
+        b.rounded = zero("b").data;
+        AsCuda emulated;
+        zero.forward();
+        const long before = emulator::counts().launches;
+        linear_forward(call("x"), call("w"), b, call("y"));
+        CHECK(emulator::counts().launches == before);
+        CHECK((call.values[3].bytes() == zero.values[3].bytes()) == (result == DType::bf16));
+    }
+}
+
 // All numbers are whole, as above. A product that also computes db needs no launches in these tests. It is requested
 // first; if it is refused, db is computed by the two kernels of column_sums.cuh.
 TEST_CASE("products: db comes with the product of dw, or is summed apart") {

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""counts.py FILE: a table of what PTX_COUNTS has written to FILE, a row for each kernel, most instructions first."""
+"""counts.py FILE [LESS [PARTS]]: a table of what PTX_COUNTS has written to FILE, a row for each kernel, most launches first.
+If LESS is given, its counts are subtracted, and the differences are divided by PARTS: with the counts of 14 steps and of
+8 steps, and 6 parts, the table is for a step."""
 import re
 import subprocess
 import sys
@@ -17,13 +19,23 @@ def short(name):
     return re.sub(r"masquerade::(cuda::)?|\(anonymous namespace\)::|_GLOBAL__N__\w+::|^void ", "", name)
 
 
-rows = [line.split() for line in open(sys.argv[1])]
-names = subprocess.run(["c++filt"], input="\n".join(row[0] for row in rows), capture_output=True, text=True).stdout.split("\n")
+def read(name):
+    return {row[0]: [int(n) for n in row[1:]] for row in map(str.split, open(name))}
+
+
+all, less = read(sys.argv[1]), read(sys.argv[2]) if len(sys.argv) > 2 else {}
+parts = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+names = subprocess.run(["c++filt"], input="\n".join(all), capture_output=True, text=True).stdout.split("\n")
 table = []
-for row, name in zip(rows, names):
-    instructions, loads, loaded, stores, stored, shared, products, launches, threads = map(int, row[1:])
-    table.append((instructions, launches, threads, loaded / max(loads, 1), stored / max(stores, 1), shared, products,
-                  short(name)))
-print("instructions  launches    threads  B/load  B/store     shared        mma  kernel")
+for (key, counts), name in zip(all.items(), names):
+    counts = [(n - m) / parts for n, m in zip(counts, less.get(key, [0] * len(counts)))]
+    instructions, loads, loaded, stores, stored, shared, products, launches, threads, once_a_block, once = counts
+    if launches:
+        table.append((launches, instructions, threads, loaded / max(loads, 1), stored / max(stores, 1), shared, products,
+                      once, once_a_block / max(once, 1), (loaded + stored) / max(once, 1), short(name)))
+# "least" counts each byte once for each launch that reads or writes it; "x block" and "x all" are multiples of it: each
+# byte once for each block, and every access.
+print("launches  instructions    threads  B/load  B/store     shared      mma  bytes least  x block  x all  kernel")
 for *numbers, name in sorted(table, reverse=True):
-    print("{:12d} {:9d} {:10d} {:7.1f} {:8.1f} {:10d} {:10d}  ".format(*numbers) + name[:100])
+    print("{:8.2f} {:13.0f} {:10.0f} {:7.1f} {:8.1f} {:10.0f} {:8.0f} {:12.0f} {:8.2f} {:6.2f}  ".format(*numbers)
+          + name[:100])

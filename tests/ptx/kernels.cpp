@@ -13,6 +13,7 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <unordered_map>
 
 #include "tests/emulator/block.h"
 #include "tests/ptx/ptx.h"
@@ -30,6 +31,25 @@ std::map<const char*, std::size_t> memory;  // begin of each block of global mem
 emulator::Bytes last;                       // the block that was touched last
 std::vector<Copy> of_threads[1024];         // asynchronous copies, by the number of the thread in its block
 
+// The bytes of global memory that have been read and written: a mask for each 64 bytes.
+struct Touched {
+    std::unordered_map<u64, u64> read, written;
+    void add(u64 address, int bytes, bool writes) {
+        (writes ? written : read)[address / 64] |= ((u64(1) << bytes) - 1) << address % 64;
+    }
+    // Returns the number of these bytes, and forgets them.
+    u64 take() {
+        u64 count = 0;
+        for (auto* masks : {&read, &written}) {
+            for (const auto& [place, mask] : *masks) count += u64(__builtin_popcountll(mask));
+            masks->clear();
+        }
+        return count;
+    }
+};
+Touched by_block, by_launch;
+Kernel* launched = nullptr;
+
 std::string said(const char* variable) {
     const char* value = std::getenv(variable);
     return value ? value : "";
@@ -44,6 +64,15 @@ void choose_settings() {
     if (said("PTX_SUMS") == "h100") s.tensor_sums = emulator::TensorSums::as_h100;
 }
 
+void count_bytes(u64 address, int bytes, bool writes) {
+    static const bool wanted = !said("PTX_COUNTS").empty();
+    static uint3 block = {};
+    if (!wanted) return;
+    if (std::memcmp(&block, &blockIdx, sizeof block) != 0) launched->counts.once_a_block += by_block.take();
+    block = blockIdx;
+    by_block.add(address, bytes, writes), by_launch.add(address, bytes, writes);
+}
+
 struct AtEnd {
     AtEnd() { kernels(); }  // makes the map first, so that it is destroyed after this object
     ~AtEnd() {
@@ -54,7 +83,7 @@ struct AtEnd {
             if (c.launches == 0) continue;
             std::fputs(name.c_str(), file);
             for (std::uint64_t n : {c.instructions, c.loads, c.bytes_loaded, c.stores, c.bytes_stored, c.shared,
-                                    c.products, c.launches, c.threads})
+                                    c.products, c.launches, c.threads, c.once_a_block, c.once})
                 std::fprintf(file, " %llu", static_cast<unsigned long long>(n));
             std::fputc('\n', file);
         }
@@ -89,7 +118,7 @@ std::string run(Kernel& kernel, Size blocks, Size threads, std::size_t dynamic_s
         alignas(16) char parameters[4096];
     };
     static Launch launch;
-    launch.kernel = &kernel;
+    launch.kernel = launched = &kernel;
     if (parameters.size() > sizeof launch.parameters) return "a kernel takes at most 4096 bytes of parameters";
     std::copy(parameters.begin(), parameters.end(), launch.parameters);
     for (std::vector<Copy>& copies : of_threads) copies.clear();  // a launch with a fault may have left copies
@@ -109,6 +138,7 @@ std::string run(Kernel& kernel, Size blocks, Size threads, std::size_t dynamic_s
     } catch (const Error& e) {
         return e.what();
     }
+    kernel.counts.once_a_block += by_block.take(), kernel.counts.once += by_launch.take();
     return "";
 }
 
@@ -118,8 +148,9 @@ void remove_memory(const void* begin) {
     last = {};
 }
 
-char* global(u64 address, int bytes) {
+char* global(u64 address, int bytes, bool writes) {
     char* const at = reinterpret_cast<char*>(address);
+    count_bytes(address, bytes, writes);
     emulator::expect_aligned(at, std::size_t(bytes));
     if (at >= last.begin && at + bytes <= last.end) return at;
     auto after = memory.upper_bound(at);

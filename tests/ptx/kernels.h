@@ -10,10 +10,12 @@
 namespace masquerade::ptx {
 
 // The sums over all launches of a kernel. Loads, stores and their bytes are those of global memory. `shared` counts
-// both loads and stores of shared memory, and `products` counts mma instructions.
+// both loads and stores of shared memory, and `products` counts mma instructions. `once` counts each byte of global
+// memory once for each launch that reads it, and once for each launch that writes it; `once_a_block` counts it once for
+// each block that reads or writes it. Both are counted only for PTX_COUNTS.
 struct Counts {
     std::uint64_t instructions = 0, loads = 0, bytes_loaded = 0, stores = 0, bytes_stored = 0, shared = 0, products = 0;
-    std::uint64_t launches = 0, threads = 0;
+    std::uint64_t launches = 0, threads = 0, once_a_block = 0, once = 0;
 };
 
 struct Parameter {

@@ -68,7 +68,7 @@ struct Count {
 // ---- memory ---------------------------------------------------------------------------------------------------------
 // These functions return the address of an access in host memory. All but param() end the launch if the address is not
 // aligned to the access. global() also ends it if the address is not in the device's memory.
-char* global(u64 address, int bytes);
+char* global(u64 address, int bytes, bool writes = false);
 char* shared(u64 offset, int bytes);
 inline char* on_stack(u64 address, int bytes) {
     emulator::expect_aligned(reinterpret_cast<const void*>(address), std::size_t(bytes));

@@ -104,7 +104,7 @@ class Kernel:
         base, offset = re.fullmatch(r"\[(.+?)(?:\+(-?\d+))?\]", operand).groups()
         space = next((word for word in opcode.split(".") if word in SPACES), "generic")
         at = f"{self.read(base, 'u64')} + u64({offset or 0}ll)"
-        return f"{space}({at}, {size})"
+        return f"{space}({at}, {size}{', true' if space == 'global' and opcode.startswith('st') else ''})"
 
     # ---- instructions -------------------------------------------------------------------------------------------
     def statement(self, number, opcode, a):

@@ -115,7 +115,7 @@ TEST_CASE("apollo: a tensor moves among others as it does alone, with any thread
     }
 }
 
-TEST_CASE("apollo: bf16 matrices follow their f32 masters, which move as in f32") {
+TEST_CASE("apollo: copies in bf16 follow their f32 masters, which move as in f32") {
     Model half(DType::bf16), single(DType::f32);
     const auto of_half = apollo_of(half.p), of_single = apollo_of(single.p);
     for (int t = 1; t <= 3; t++) {

@@ -2,7 +2,8 @@
 // Column sums of a matrix, with the same bits as on the CPU: the rows of each chunk of 64 are summed in order, then the
 // sums of the chunks are added in order. A first kernel computes the sums of the chunks. Each of its warps sums one
 // chunk of rows, but only the columns of its own 32 lanes, so that many warps share the work. A second kernel adds the
-// sums of the chunks.
+// sums of the chunks. If an op also computes each row, the first kernel does this, too (rows_and_chunks_kernel of
+// launch.cuh).
 #pragma once
 #include <algorithm>
 #include <type_traits>
@@ -16,8 +17,8 @@ namespace masquerade::DEVICE {
 constexpr int rows_per_chunk = 64;
 
 // The number of columns that a lane sums: those of one packet of 16 bytes if all terms are computed from elements of
-// matrices (MatrixTerm) whose rows all begin at a multiple of 16 bytes, else 1. In this file, a `term` is the function of
-// (row, column) whose values are summed.
+// matrices (MatrixTerm) whose rows all begin at a multiple of 16 bytes, else 1. In this file, a `term` is the function
+// of (row, column) whose values are summed.
 template <class F>
 constexpr int columns_of_lane = 1;
 template <class S, class A, int count, class F>
@@ -61,15 +62,14 @@ __device__ void add_terms(const F& term, std::int64_t row, int c, A (&sums)[n]) 
     for (int k = 0; k < n; k++) sums[k] += x[k];
 }
 
-// Writes the column sums of one chunk of 64 rows to `parts`, for each term a row of `width` numbers. All terms are
-// summed in one pass, so that a number that several of them need is read once. A lane sums n columns. `width` is a
+// Writes the sums of the columns c to c + n - 1 of one chunk of 64 rows to `parts`, for each term a row of `width`
+// numbers. All terms are summed in one pass, so that a number that several of them need is read once. `width` is a
 // multiple of n, so that every lane can write its n sums as whole packets of 16 bytes if n is not 1.
 template <int n, class A, class... Terms>
-__global__ void __launch_bounds__(32) chunk_sums_kernel(std::int64_t rows, int width, A* parts, Terms... terms) {
+__device__ void sum_chunk(std::int64_t chunk, int c, std::int64_t rows, int width, A* parts, const Terms&... terms) {
     constexpr int count_of_terms = sizeof...(Terms);
-    const int c = (int(blockIdx.y) * 32 + int(threadIdx.x)) * n;
     if (c >= width) return;
-    const std::int64_t first = std::int64_t(blockIdx.x) * rows_per_chunk;
+    const std::int64_t first = chunk * rows_per_chunk;
     const int count = rows - first < rows_per_chunk ? int(rows - first) : rows_per_chunk;
     A sums[count_of_terms][n] = {};
 #pragma unroll 16
@@ -78,8 +78,11 @@ __global__ void __launch_bounds__(32) chunk_sums_kernel(std::int64_t rows, int w
         (add_terms(terms, first + i, c, sums[t++]), ...);
     }
 #pragma unroll
-    for (int t = 0; t < count_of_terms; t++)
-        write_numbers(parts + (std::int64_t(blockIdx.x) * count_of_terms + t) * width + c, sums[t]);
+    for (int t = 0; t < count_of_terms; t++) write_numbers(parts + (chunk * count_of_terms + t) * width + c, sums[t]);
+}
+template <int n, class A, class... Terms>
+__global__ void __launch_bounds__(32) chunk_sums_kernel(std::int64_t rows, int width, A* parts, Terms... terms) {
+    sum_chunk<n>(blockIdx.x, (int(blockIdx.y) * 32 + int(threadIdx.x)) * n, rows, width, parts, terms...);
 }
 
 // Where the sums of each term go: to[t][c] is set to the sum of column c or, if add[t] is set, the sum is added to it.
@@ -119,15 +122,14 @@ void add_chunks(std::int64_t chunks, int width, const A* parts, int columns, A* 
 
 struct ColumnParts {};
 
-template <int n, class A, class... Terms>
-void launch_chunk_sums(std::int64_t rows, int columns, const SumsTo<A, sizeof...(Terms)>& results,
-                       const Terms&... terms) {
+// Calls start(chunks, across, width, parts), which launches a kernel that sums the chunks. A chunk takes `across`
+// warps, whose lanes sum n columns each.
+template <int n, class A, int terms, class Start>
+void launch_chunk_sums(std::int64_t rows, int columns, const SumsTo<A, terms>& results, Start start) {
     const std::int64_t chunks = (rows + rows_per_chunk - 1) / rows_per_chunk;
     const int lanes = (columns + n - 1) / n, width = lanes * n;
-    A* parts = workspace<ColumnParts, A>(chunks * std::int64_t(sizeof...(Terms)) * width);
-    if (chunks > 0)
-        launch<chunk_sums_kernel<n, A, Terms...>>(dim3(unsigned(chunks), unsigned(lanes + 31) / 32), 32, 0, rows, width,
-                                                  parts, terms...);
+    A* parts = workspace<ColumnParts, A>(chunks * terms * width);
+    if (chunks > 0) start(unsigned(chunks), unsigned(lanes + 31) / 32, width, parts);
     add_chunks(chunks, width, parts, columns, results);
 }
 
@@ -140,11 +142,17 @@ void launch_column_sums(std::int64_t rows, int columns, const ColumnSum<A, Terms
         return;
     }
     const SumsTo<A, sizeof...(sums)> results{{sums.to...}, {sums.add...}};
+    const auto by_lanes_of = [&](auto columns_each) {
+        constexpr int n = columns_each;
+        launch_chunk_sums<n>(rows, columns, results, [&](unsigned chunks, unsigned across, int width, A* parts) {
+            launch<chunk_sums_kernel<n, A, Terms...>>(dim3(chunks, across), 32, 0, rows, width, parts, sums.term...);
+        });
+    };
     constexpr int n = std::min({columns_of_lane<Terms>...});
     if (n > 1 && (terms_in_packets(sums.term) && ...))
-        launch_chunk_sums<n>(rows, columns, results, sums.term...);
+        by_lanes_of(std::integral_constant<int, n>());
     else
-        launch_chunk_sums<1>(rows, columns, results, sums.term...);
+        by_lanes_of(std::integral_constant<int, 1>());
 }
 
 }  // namespace masquerade::DEVICE

@@ -68,8 +68,9 @@ void run_product(const Multiplication& p) {
     if (product_rule().deterministic || !multiply(p)) tiled_multiply(p);
 }
 
-// Returns the bias(N) of a bf16 result, rounded to bf16.
+// Returns the bias(N) of a bf16 result, rounded to bf16: its copy in bf16 or, if it has none, a workspace.
 const void* rounded(const View& bias, std::int64_t n) {
+    if (bias.rounded) return bias.rounded;
     View to = bias;
     to.dtype = DType::bf16, to.data = workspace<RoundedBias, bfloat16>(n);
     convert_forward(bias, to);

@@ -31,6 +31,18 @@ __global__ void ROWS_BOUNDS rows_kernel(std::int64_t rows, Stages... stages) {
     const std::int64_t row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;
     if (row < rows) ((stages(WarpLanes{}, row), __syncwarp()), ...);
 }
+
+// Computes the rows, as rows_kernel does, and sums the chunks of rows, as chunk_sums_kernel does, in other warps. The
+// first warps of all blocks sum chunks, because a chunk takes longest, and should run beside rows.
+template <int n, class F, class A, class... Terms>
+__global__ void ROWS_BOUNDS rows_and_chunks_kernel(std::int64_t rows, F f, unsigned chunks, unsigned across, int width,
+                                                   A* parts, Terms... terms) {
+    const unsigned item = threadIdx.x / 32 * gridDim.x + blockIdx.x;
+    if (item < chunks * across)
+        sum_chunk<n>(item / across, int(item % across * 32 + threadIdx.x % 32) * n, rows, width, parts, terms...);
+    else if (item - chunks * across < rows)
+        f(WarpLanes{}, item - chunks * across);
+}
 #undef ROWS_BOUNDS
 
 template <class F>
@@ -66,6 +78,27 @@ void launch_rows(std::int64_t rows, const TwoForms<Packed, Plain>&... stages) {
         launch_rows(rows, stages.packed...);
     else
         launch_rows(rows, stages.plain...);
+}
+
+template <class F, class A, class... Terms>
+void launch_rows_and_sums(std::int64_t rows, int columns, const F& f, const ColumnSum<A, Terms>&... sums) {
+    launch_rows(rows, f);
+    launch_column_sums(rows, columns, sums...);
+}
+template <class Packed, class Plain, class A, class... Terms>
+void launch_rows_and_sums(std::int64_t rows, int columns, const TwoForms<Packed, Plain>& f,
+                          const ColumnSum<A, Terms>&... sums) {
+    constexpr int n = std::min({columns_of_lane<Terms>...});
+    if (columns <= 0 || !(sums.to && ...) || !(terms_in_packets(sums.term) && ...) || !fits_packets(f.packed)) {
+        launch_rows(rows, f);
+        return launch_column_sums(rows, columns, sums...);
+    }
+    const SumsTo<A, sizeof...(sums)> results{{sums.to...}, {sums.add...}};
+    launch_chunk_sums<n>(rows, columns, results, [&](unsigned chunks, unsigned across, int width, A* parts) {
+        launch<rows_and_chunks_kernel<n, Packed, A, Terms...>>(blocks_for(chunks * across + rows, warps_a_block),
+                                                               threads_a_block, 0, rows, f.packed, chunks, across,
+                                                               width, parts, sums.term...);
+    });
 }
 
 template <class F>
