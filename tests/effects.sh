@@ -109,7 +109,7 @@ evaluate labels vae nothing --limit 3 --importance 2 --samples 9 --labelled labe
 evaluate draws vae nothing --limit 3 --importance 2 --samples 9 --labelled labelled --labels 2 = --limit 3 --importance 2 --samples 9 --labelled labelled --labels 2 --draws 3
 TABLE
 }
-no_effect=' help version device threads '  # these do not change the output
+no_effect=' help version device threads patience '  # these do not change the output
 
 # result PROGRAM RUN INPUT ARGUMENTS...: prints all that the program writes, and its status
 result() {
