@@ -9,14 +9,17 @@ import sys
 
 
 def short(name):
-    """The name of a kernel without its parameters, which end it, and without what every name has."""
+    """The name of a kernel without its parameters, and without what every name has. If the kernel calls functions for
+    its rows or points, the names of these functions replace the arguments of its template."""
+    name = re.sub(r"masquerade::(cuda::)?|\(anonymous namespace\)::|_GLOBAL__N__\w+::|^void ", "", name)
+    called = dict.fromkeys(re.findall(r"&\([^(<]*?(\w+)[<(]", name))
+    if called:
+        return " ".join([name[:name.index("<")], *called])
     depth = 0
     for i in range(len(name) - 1, -1, -1):
         depth += (name[i] == ")") - (name[i] == "(")
         if depth == 0:
-            name = name[:i]
-            break
-    return re.sub(r"masquerade::(cuda::)?|\(anonymous namespace\)::|_GLOBAL__N__\w+::|^void ", "", name)
+            return name[:i] if name.endswith(")") else name
 
 
 def read(name):
