@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Tests several processes as a user meets them: mpirun -n N ./train. Every model family, in f32 and bf16, must end with
 # the bits of the run that one process trains, also if it is stopped and resumed by another number of processes.
-# ./evaluate and ./generate must print the same as one process. Then one process is killed, stopped or asked to stop. MANY=all tries every number of processes with every
-# family, and KILLS=100 kills that many processes; without them, the test takes a minute on two cores. Needs mpirun
-# (make deps-mpi); without it, nothing is tested.
+# ./evaluate and ./generate must print the same as one process. Then one process is killed, stopped or asked to stop.
+# MANY=all tries every number of processes with every family, and KILLS=100 kills that many processes; without them, the
+# test takes a minute on two cores. Needs mpirun (make deps-mpi); without it, nothing is tested.
 . "$(dirname "$0")/command_line.sh"
 root=$PWD build=$PWD/${BUILD:-build/release} kills=${KILLS:-4}
 if ! command -v mpirun > /dev/null || [ ! -e "$build/libmasquerade_mpi.so" ]; then

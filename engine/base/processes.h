@@ -71,7 +71,8 @@ class ByItself {
     Processes* all_;
 };
 
-// All processes must call each of the following functions. `line` is that of the caller (Processes::exchange).
+// All processes must call each of the functions below. `line` is the line of the source that calls the function; see
+// Processes::exchange().
 
 // parts[i] holds the bytes of process i, and has the same size in all processes. Fills the parts of all other
 // processes.
@@ -90,7 +91,8 @@ std::vector<T> gather_values(const T& mine, int line = __builtin_LINE()) {
 inline double from_first(double value, int line = __builtin_LINE()) { return gather_values(value, line)[0]; }
 // Returns the messages of all processes, by rank. They may differ in length.
 std::vector<std::string> gather_messages(const std::string& mine, int line = __builtin_LINE());
-// Returns the lists of process 0, then those of process 1, and so on. A list is a string, or a vector of numbers.
+// Each process passes some lists; a list is a string, or a vector of numbers. Returns the lists of all processes: first
+// those of process 0, then those of process 1, and so on.
 template <class List>
 std::vector<List> gather_lists(const std::vector<List>& mine, int line = __builtin_LINE()) {
     using Item = typename List::value_type;
@@ -114,7 +116,7 @@ std::vector<List> gather_lists(const std::vector<List>& mine, int line = __built
         }
     return all;
 }
-// Returns the numbers of process 0, then those of process 1, and so on.
+// Returns the numbers that all processes have passed: first those of process 0, then those of process 1, and so on.
 inline std::vector<double> gather_numbers(const std::vector<double>& mine, int line = __builtin_LINE()) {
     std::vector<double> all;
     for (const auto& each : gather_lists<std::vector<double>>({mine}, line))
