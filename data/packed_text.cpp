@@ -109,8 +109,7 @@ void PackedText::check() const {
 WordPiece PackedText::tokenizer() const {
     HuggingFace read = read_tokenizer(folder_);
     if (cased_ == read.options.lower) read = read_tokenizer(folder_, cased_);
-    read.options.recognise_special = false;
-    return {std::move(read.vocabulary), std::move(read.options), std::move(read.added)};
+    return training_tokenizer(std::move(read));
 }
 
 Text PackedText::held_out() const {

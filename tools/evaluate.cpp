@@ -12,7 +12,6 @@
 #include <set>
 
 #include "data/text.h"
-#include "engine/io/checkpoint.h"
 #include "models/runs/measures.h"
 #include "models/runs/run.h"
 #include "models/scoring/probe.h"
@@ -249,7 +248,7 @@ int main(int argc, char** argv) {
                 how.run = name;
                 const std::unique_ptr<Run> run = family_of_run(name).load(name, false, common.device);
                 if (average > 0) run->average_checkpoints(average);
-                expect_equal(fmt::format("weights {:016x}", checksum_of(run->parameters)));
+                expect_equal_weights(*run);
                 Measures table = run->measures(how);
                 if (!labels.lines.empty()) labels.measure(*run, name, common.seed, table.rows);
                 if (json && several) {

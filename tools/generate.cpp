@@ -7,7 +7,6 @@
 
 #include "data/text.h"
 #include "engine/base/processes.h"
-#include "engine/io/checkpoint.h"
 #include "models/runs/writer.h"
 #include "tools/run_options.h"
 
@@ -16,7 +15,7 @@ using namespace masquerade;
 namespace {
 
 // Lines are written in groups of this number. If there are several processes, each of them writes one group at a time.
-constexpr std::size_t group = 64;
+constexpr std::size_t lines_together = 64;
 
 // Reads standard input (of process 0) and calls use(lines, number of the first line), in all processes, for as many
 // lines as they write at a time. Lines are counted from 0. On a terminal, calls use() for every single line, so that
@@ -25,7 +24,7 @@ constexpr std::size_t group = 64;
 template <class Use>
 void each_batch_of_lines(Use use) {
     LineReader reader(std::cin, "standard input");
-    const std::size_t together = isatty(STDIN_FILENO) ? 1 : group * std::size_t(processes().count());
+    const std::size_t together = isatty(STDIN_FILENO) ? 1 : lines_together * std::size_t(processes().count());
     for (std::uint32_t first = 0;;) {
         Strings lines;
         if (first_process())
@@ -168,7 +167,7 @@ int main(int argc, char** argv) {
             const Family& kind = family_of_run(how.run);
             const std::unique_ptr<Run> run = kind.load(how.run, false, common.device);
             if (average > 0) run->average_checkpoints(average);
-            expect_equal(text("weights ", checksum_of(run->parameters)));
+            expect_equal_weights(*run);
             const std::vector<Option> given = groups.vectors.given();
             // The options of the group `vectors` ask for vectors of the input lines, or for the nearest lines.
             // Exception: for a flow, which is a model of vectors, --vectors names the file for its samples.
@@ -180,14 +179,14 @@ int main(int argc, char** argv) {
             how.has_maximum = groups.maximum.given();
             const RunWriter writer = compares ? neighbour_writer(*run, how) : run->writer(how);
             const auto write = [&](const Strings& lines, std::uint32_t first) {
-                const auto [begin, end] = own_items(lines.size(), group);
+                const auto [begin, end] = own_items(lines.size(), lines_together);
                 std::string written;
                 if (const ByItself alone; begin < end)
                     written = writer.write({lines.begin() + begin, lines.begin() + end}, first + std::uint32_t(begin));
                 for (const std::string& of_process : gather_messages(written)) write_out(of_process);
                 flush_out();
             };
-            const int count = writer.samples, together = int(group) * processes().count();
+            const int count = writer.samples, together = int(lines_together) * processes().count();
             for (int first = 0; first < count; first += together)
                 write(Strings(std::size_t(std::min(together, count - first))), std::uint32_t(first));
             if (count == 0) each_batch_of_lines(write);

@@ -3,12 +3,20 @@
 #pragma once
 #include <fmt/format.h>
 
+#include "engine/base/processes.h"
+#include "engine/io/checkpoint.h"
 #include "models/density/prior.h"
 #include "models/runs/measures.h"
+#include "models/runs/run.h"
 #include "models/writing/canvas.h"
 #include "tools/program.h"
 
 namespace masquerade {
+
+// Throws BadUsage if the processes that share the lines do not all have the same weights.
+inline void expect_equal_weights(const Run& run) {
+    if (!alone()) expect_equal(fmt::format("weights {:016x}", checksum_of(run.parameters)));
+}
 
 // Declares the options for drawing samples from a UniVAE.
 inline void declare_samples(Options& group, SampleOptions& o) {

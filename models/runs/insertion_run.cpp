@@ -139,19 +139,20 @@ std::vector<Hypotheses> InsertionRun::write(const Sentences& sources, SearchOpti
 Strings InsertionRun::write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t,
                                   std::vector<Measure>& rows) const {
     Strings lines;
-    double rounds = 0, passes = 0, fewest = 0, ended = 0;
+    struct Counts {
+        double rounds = 0, passes = 0, fewest = 0, ended = 0;
+        void add(const Counts& c) { rounds += c.rounds, passes += c.passes, fewest += c.fewest, ended += c.ended; }
+    } own, all;
     for (const Written& w : insert(own_part(sources, 64), options)) {
         lines.push_back(decode(w.tokens));
-        rounds += w.rounds, passes += w.passes(), fewest += fewest_rounds(int(w.tokens.size())), ended += w.ended;
+        own.add({double(w.rounds), double(w.passes()), double(fewest_rounds(int(w.tokens.size()))), double(w.ended)});
     }
-    Numbers all(4);
-    for (const Numbers& own : gather_lists<Numbers>({{rounds, passes, fewest, ended}}))
-        for (std::size_t i = 0; i < 4; i++) all[i] += own[i];
+    for (const Counts& of_process : gather_values(own)) all.add(of_process);
     const double n = sources.size();
-    rows.push_back({"rounds", all[0] / n, "", "of insertion, mean"});
-    rows.push_back({"rounds.fewest", all[2] / n, "", "floor(log2 tokens) + 1, mean"});
-    rows.push_back({"passes", all[1] / n, "", "of the decoder, mean"});
-    rows.push_back({"ended", 100 * all[3] / n, "%", "by itself"});
+    rows.push_back({"rounds", all.rounds / n, "", "of insertion, mean"});
+    rows.push_back({"rounds.fewest", all.fewest / n, "", "floor(log2 tokens) + 1, mean"});
+    rows.push_back({"passes", all.passes / n, "", "of the decoder, mean"});
+    rows.push_back({"ended", 100 * all.ended / n, "%", "by itself"});
     return gather_lists(lines);
 }
 

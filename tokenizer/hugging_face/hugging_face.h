@@ -68,4 +68,8 @@ std::map<std::string, std::string> tokenizer_files(const WordPiece& tokenizer);
 // the vocabulary with `cased`.
 HuggingFace read_tokenizer(const std::string& path, std::optional<bool> cased = {});
 
+// Makes a tokenizer for training from a tokenizer that was read from a file. In training, the characters "[SEP]" in a
+// text are plain text, not the special token.
+WordPiece training_tokenizer(HuggingFace read);
+
 }  // namespace masquerade

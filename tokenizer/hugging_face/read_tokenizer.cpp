@@ -273,4 +273,9 @@ HuggingFace read_tokenizer(const std::string& path, std::optional<bool> cased) {
     return read;
 }
 
+WordPiece training_tokenizer(HuggingFace read) {
+    read.options.recognise_special = false;
+    return {std::move(read.vocabulary), std::move(read.options), std::move(read.added)};
+}
+
 }  // namespace masquerade

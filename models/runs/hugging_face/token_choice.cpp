@@ -83,11 +83,6 @@ ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted) {
     return chosen;
 }
 
-WordPiece training_tokenizer(HuggingFace read) {
-    read.options.recognise_special = false;
-    return {std::move(read.vocabulary), std::move(read.options), std::move(read.added)};
-}
-
 WordPiece with_tokens(const WordPiece& reader, Vocabulary tokens) {
     std::vector<AddedToken> added;
     for (AddedToken token : reader.added())

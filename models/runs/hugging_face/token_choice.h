@@ -54,10 +54,6 @@ Vocabulary first_tokens(const Vocabulary& vocabulary, int rows);
 // Returns all tokens of a vocabulary, followed by the tokens of `more` that the vocabulary lacks.
 Vocabulary with_more(const Vocabulary& vocabulary, const Strings& more);
 
-// Makes a tokenizer for training from a tokenizer that was read from a file. In training, the characters "[SEP]" in a
-// text are plain text, not the special token.
-WordPiece training_tokenizer(HuggingFace read);
-
 // Returns a tokenizer with the vocabulary `tokens` and the options of `reader`. The added tokens of `reader` remain
 // added tokens if the new vocabulary has them.
 WordPiece with_tokens(const WordPiece& reader, Vocabulary tokens);
