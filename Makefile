@@ -62,7 +62,7 @@ $(BUILDS)/config.mk: tools/make/detect.sh $(BUILDS)/compilers $(wildcard /var/li
 sources  := $(sort $(shell find $(wildcard input engine tokenizer data models) -name '*.cpp' -not -path 'engine/ops/cuda/*' \
               -not -path 'engine/mpi/*'))
 tests    := $(sort $(shell find tests -name '*.cpp' -not -path 'tests/golden/*' -not -path 'tests/fuzz/*' -not -path 'tests/faults/*' \
-              -not -path 'tests/cuda/library/*' -not -path 'tests/ptx/*'))
+              -not -path 'tests/cuda/library/*' -not -path 'tests/nccl/*' -not -path 'tests/ptx/*'))
 ifdef FROM
 ifneq ($(filter tests/base% tests/emulator% tests/math% tests/nn% tests/ops% tests/tape% tests/tensor%,$(FROM)),)
 narrow   := engine
@@ -259,7 +259,7 @@ oracle  := $(CUDA_BUILD)/tests/cuda/oracle/curand.o
 $(BUILD)/curand.so: $(oracle)
 	@echo '  link $@'
 	$(Q)$(NVCC) -shared -cudart static -nodlink $< -o $@
-checked := $(cuda_objects) $(oracle) $(patsubst %.cu,$(CUDA_BUILD)/%.o,$(wildcard tests/emulator/*.cu))
+checked := $(cuda_objects) $(oracle) $(CUDA_BUILD)/tests/cuda/oracle/nccl.o $(patsubst %.cu,$(CUDA_BUILD)/%.o,$(wildcard tests/emulator/*.cu))
 -include $(checked:.o=.d)
 cuda-objects: $(checked)
 cuda-check:
@@ -272,10 +272,11 @@ endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 fakes := $(if $(filter tests/cuda/% tests/tools/%,$(tests)),$(patsubst tests/cuda/library/%.cpp,$(BUILD)/%_cuda.so,$(wildcard tests/cuda/library/*.cpp)))
+fake_nccl := $(if $(fakes),$(BUILD)/fake_nccl.so)
 # Where some files or cases are asked for, neither the programs nor the pages.
 test: $(if $(FROM),,$(shown) $(cuda_here)) ; @$(if $(FROM)$(ONLY),,tests/book.sh &&) $(MAKE) run-tests
 asan tsan: ; @$(MAKE) CONFIG=$@ run-tests
-test-program: $(BUILD)/tests $(fakes)
+test-program: $(BUILD)/tests $(fakes) $(fake_nccl)
 run-tests: test-program
 	@tests/check_layers.sh
 	@tools/make/plain_words.sh
@@ -307,6 +308,10 @@ $(fakes): $(BUILD)/%_cuda.so: tests/cuda/library/%.cpp tests/cuda/library/export
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) -fPIC -fvisibility=hidden -shared -Wl,-Bsymbolic,--version-script=$(word 2,$^) -MMD -MP $< -o $@
 -include $(fakes:.so=.d)
+$(BUILD)/fake_nccl.so: tests/nccl/fake.cpp $(BUILD)/flags
+	@echo '  link $@'
+	$(Q)$(CXX) $(flags) -fPIC -shared -MMD -MP $< -o $@
+-include $(BUILD)/fake_nccl.d
 
 # What breaks a promise is left in build/fuzz-failure.
 fuzz: ; @$(MAKE) CONFIG=asan run-fuzz

@@ -16,13 +16,13 @@ grep -HoE '^ *# *include "[^"]+"' $files | sed -E 's/^([^:]+):.*"(.*)"/\1 \2/' |
         return match(path, /^(engine|models)\/[^\/]+\//) || match(path, /^[^\/]+\//) ? substr(path, 1, RLENGTH - 1) : path
     }
     BEGIN {
-        count = split("input engine/base engine/tensor engine/math engine/ops engine/tape engine/nn engine/io engine/train engine/mpi " \
+        count = split("input engine/base engine/tensor engine/math engine/ops engine/tape engine/nn engine/io engine/train engine/mpi engine/nccl " \
                       "engine/check tokenizer data models/masks models/batch models/latent models/nets models/density " \
                       "models/tasks models/writing models/scoring models/runs tools tests docs", list, " ")
         for (i = 1; i <= count; i++) for (j = 1; j <= i; j++) may[list[i], list[j]] = 1
         for (i = 1; i <= count; i++) known[list[i]]
-        for (j = 2; j <= 10; j++) delete may["tokenizer", list[j]]                    # no engine at all
-        for (j = 4; j <= 10; j++) if (j != 8) delete may["data", list[j]]             # base, tensor and io only
+        for (j = 2; j <= 11; j++) delete may["tokenizer", list[j]]                    # no engine at all
+        for (j = 4; j <= 11; j++) if (j != 8) delete may["data", list[j]]             # base, tensor and io only
     }
     {
         sub(/^\.\//, "", $2)

@@ -104,16 +104,33 @@ for family in $families; do
         turn=$((turn + 1))
     done
 done
-# A GPU, which a simulated one plays: it reads the results of a step after the next one is requested.
+# GPUs, which simulated ones play: they read the results of a step after the next one is requested. Gradients go through
+# the host, or by a simulated NCCL. torchrun starts processes without MPI; here a function plays torchrun.
+torchrun() {
+    local count=$1 rank status=0 started=()
+    shift
+    for rank in $(seq 0 $((count - 1))); do
+        RANK=$rank WORLD_SIZE=$count LOCAL_RANK=$rank LOCAL_WORLD_SIZE=$count MASTER_ADDR=127.0.0.1 \
+            MASTER_PORT=$((20000 + $$ % 20000)) "$@" > "said.$rank" 2>&1 &
+        started+=($!)
+    done
+    for rank in "${started[@]}"; do wait "$rank" || status=$?; done
+    cat said.? >&2
+    return $status
+}
 run="univae ${settings[univae]} --data pairs.tsv --precision bf16"
 # shellcheck disable=SC2086
 train $run --steps 50 --out alone > said 2>&1
-for count in 2 3; do
+gpus() { MASQUERADE_CUDA=$build/fake_cuda.so MASQUERADE_FAKE_OPEN=1 "$@"; }
+for start in 'none mpirun -q -n 2' 'none mpirun -q -n 3' "$build/fake_nccl.so mpirun -q -n 2" \
+    "$build/fake_nccl.so mpirun -q -n 3" "$build/fake_nccl.so torchrun 4"; do
     # shellcheck disable=SC2086
-    MASQUERADE_CUDA=$build/fake_cuda.so MASQUERADE_FAKE_OPEN=1 \
-        mpirun -q -n $count "$root/train" --device cuda --threads 1 $run --steps 50 --out shared > said 2>&1
-    is "a simulated GPU by $count processes: status" 0 $?
-    same_run "a simulated GPU by $count processes" alone shared
+    set -- $start
+    # shellcheck disable=SC2086
+    MASQUERADE_NCCL=$1 gpus "${@:2}" "$root/train" --device cuda --threads 1 $run --steps 50 --out shared > said 2>&1
+    is "simulated GPUs, $start: status" 0 $?
+    same_run "simulated GPUs, $start" alone shared
+    case $1 in none) has "$start" 'without NCCL, gradients pass through' "$(cat said)" ;; *) is "$start: notes" '' "$(grep '^note: .*NCCL' said)" ;; esac
     rm -rf shared
 done
 rm -rf alone
@@ -195,6 +212,15 @@ refuses 'no such text' 1 'nowhere.txt' many 4 --data nowhere.txt
 refuses 'processes differ' 2 'error: the processes differ' \
     mpirun -q -n 1 "$root/train" --device cpu $run --steps 2 --out x : -n 1 "$root/train" --device cpu $run --steps 3 --out x
 MASQUERADE_MPI=$folder/none.so refuses 'no such library' 1 'error: the MPI library' many 2 $run --steps 2 --out x
+MASQUERADE_NCCL=none refuses 'torchrun without NCCL' 1 'exchange by NCCL, but no libnccl.so.2 can be opened' \
+    gpus torchrun 2 "$root/train" --device cuda $run --steps 2 --out x
+refuses 'torchrun without GPUs' 1 'and NCCL works on GPUs only: give --device cuda' \
+    torchrun 2 "$root/train" --device cpu $run --steps 2 --out x
+refuses 'torchrun without an address' 1 'MASTER_ADDR and MASTER_PORT, of which one is missing' env -u MASTER_ADDR RANK=0 \
+    WORLD_SIZE=2 LOCAL_RANK=0 MASQUERADE_NCCL=$build/fake_nccl.so MASQUERADE_CUDA=$build/fake_cuda.so "$root/train" --device cuda
+MASQUERADE_FAKE_FAULT=shared gpus mpirun -q -n 2 "$root/train" --device cuda --threads 1 $run --steps 2 --out x > said 2>&1
+has 'two processes, one GPU' 'note: 2 processes share 1 GPU; without NCCL' "$(cat said)"
+rm -rf x
 refuses 'a prior is fitted by one process' 2 'error: --fit-prior is work for one process' many 2 --fit-prior killed
 # A program that was not started by mpirun needs no library.
 MASQUERADE_MPI=$folder/none.so train $run --steps 2 --out x > said 2>&1

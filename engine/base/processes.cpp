@@ -28,13 +28,16 @@ class OneProcess : public Processes {
 
 // The environment variables in which a launcher tells a process its rank and the number of processes, of all and of
 // those on its machine. srun sets SLURM_STEP_NUM_TASKS; SLURM_NTASKS is also set where no srun has started anything.
+// torchrun comes before srun, which may have started torchrun.
 struct Launcher {
     const char *name, *rank, *count, *local_rank, *local_count;
+    bool mpi = true;
 };
 constexpr Launcher launchers[] = {
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", false},
     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},
 };
 
@@ -62,16 +65,16 @@ Processes& processes() {
 
 void use_processes(Processes* all) { joined = all; }
 
-LocalProcesses local_processes() {
+Launch launched() {
     const Launcher* by = launcher();
     if (!by) return {};
-    return {number_in(by->local_rank, 0), std::max(1, number_in(by->local_count, 1))};
+    return {by->name, number_in(by->rank, 0), number_in(by->count, 1), number_in(by->local_rank, 0),
+            std::max(1, number_in(by->local_count, 1))};
 }
 
 void join_processes() {
-    const Launcher* by = launcher();
-    if (!by || joined) return;
-    const int rank = number_in(by->rank, 0), count = number_in(by->count, 1);
+    const auto [by, rank, count, local_rank, local_count] = launched();
+    if (count == 1 || joined) return;
     // Otherwise every process would print the same text and notes. Errors are still printed.
     if (rank > 0) {
         quiet_log = true;
@@ -79,9 +82,10 @@ void join_processes() {
         dup2(nowhere, STDOUT_FILENO);
         close(nowhere);
     }
+    if (!launcher()->mpi) return;
     const std::string path = find_library("libmasquerade_mpi.so", "MASQUERADE_MPI");
     if (path.empty())
-        throw BadInput(by->name, " has started ", count,
+        throw BadInput(by, " has started ", count,
                        " processes, but there is no libmasquerade_mpi.so, which they need to exchange gradients: run "
                        "make deps-mpi and then make, or start a single process");
     void* const library = open_library(path, "the MPI library");
@@ -95,8 +99,8 @@ void join_processes() {
     if (all->rank() != rank || all->count() != count) {
         const std::string found = text("rank ", all->rank(), " of ", all->count());
         use_processes(nullptr);
-        throw BadInput(by->name, " has started this process as rank ", rank, " of ", count, ", but MPI calls it ",
-                       found, ": start it with the mpirun of the MPI that ", path, " was built with (",
+        throw BadInput(by, " has started this process as rank ", rank, " of ", count, ", but MPI calls it ", found,
+                       ": start it with the mpirun of the MPI that ", path, " was built with (",
                        all->count() == 1 ? "or, with srun, try --mpi=pmix" : "make builds it anew", ")");
     }
 }

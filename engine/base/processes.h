@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The processes that train one model together, on one machine or on several. mpirun or srun starts them, all with the
-// same command. They exchange bytes and compute nothing in the exchange: each sum is computed by the engine, in an
-// order that does not depend on the number of processes.
+// The processes that train one model together, on one machine or on several. A launcher starts them, all with the same
+// command: mpirun, srun or torchrun. They exchange bytes and compute nothing in the exchange: each sum is computed by
+// the engine, in an order that does not depend on the number of processes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,21 +11,25 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/error.h"
+
 namespace masquerade {
 
-// Bytes in the memory of the host.
 struct Bytes {
     void* data = nullptr;
     std::size_t size = 0;
+    bool on_gpu = false;  // in the memory of the GPU that this process uses, and not of the host
 };
 
-// A library that moves bytes between processes, such as MPI, implements this interface. All processes must call the
-// same functions in the same order.
+// MPI (engine/mpi) and NCCL (engine/nccl) implement this interface. All processes must call the same functions in the
+// same order.
 class Processes {
   public:
     virtual ~Processes() = default;
     virtual int rank() const = 0;   // number of this process, from 0 on
     virtual int count() const = 0;  // number of processes
+    // Whether exchange() accepts bytes on a GPU.
+    virtual bool reaches_gpus() const { return false; }
     // Sends send[i] to process i, and receives receive[i] from process i. Both lists have one entry for each process;
     // the entries of this process itself are ignored. Returns when all bytes have arrived and all entries of `send` may
     // be changed. If a process does not answer for `patience` seconds, logs an error that names it, and calls abort().
@@ -45,19 +49,22 @@ Processes& processes();
 inline bool alone() { return processes().count() == 1; }
 inline bool first_process() { return processes().rank() == 0; }
 
-// Joins the other processes if mpirun or srun has started this process together with others, and otherwise does
+// How this process was started. Without a launcher, it is the only process.
+struct Launch {
+    const char* by = "";                  // the launcher: "mpirun", "srun" or "torchrun"
+    int rank = 0, count = 1;              // of all processes
+    int local_rank = 0, local_count = 1;  // of those on this machine
+};
+Launch launched();
+
+// Joins the other processes by MPI if mpirun or srun has started this process together with others, and otherwise does
 // nothing. In all processes but the first, nothing is printed from then on but errors. Throws BadInput if the library
-// that is needed cannot be opened.
+// that is needed cannot be opened. torchrun brings no MPI: its processes can meet only after they have chosen their
+// GPUs, in meet_by_nccl() (engine/nccl/nccl.h).
 void join_processes();
 // Sets the result of processes() in this thread; null restores the default, one process. Called by join_processes(),
 // and by tests, in which threads play the processes.
 void use_processes(Processes* all);
-
-// The rank and the number of the processes on this machine, which are 0 and 1 without mpirun or srun.
-struct LocalProcesses {
-    int rank = 0, count = 1;
-};
-LocalProcesses local_processes();
 
 // While an object of this class exists, processes() is one process, and so nothing is exchanged. For work that one of
 // the processes does without the others.
@@ -122,6 +129,15 @@ inline std::vector<double> gather_numbers(const std::vector<double>& mine, int l
     for (const auto& each : gather_lists<std::vector<double>>({mine}, line))
         all.insert(all.end(), each.begin(), each.end());
     return all;
+}
+
+// Returns an error message: process `sender` has sent `sent` bytes from line `their_line` of the source to process
+// `receiver`, which expected `expected` bytes at line `own_line`.
+inline std::string at_different_places(int sender, std::size_t sent, int their_line, int receiver, std::size_t expected,
+                                       int own_line) {
+    return text("processes ", sender, " and ", receiver, " have come to different places of the program (", sent,
+                " bytes at line ", their_line, ", ", expected, " at line ", own_line,
+                "): do their files or versions differ?");
 }
 
 // n items are shared among the processes in whole groups of `together` items, of which the last can be smaller. Returns

@@ -2,14 +2,13 @@
 // The exchange between processes by MPI (MPI 3.1, The MPI Forum 2015). It is a shared library of its own, so that the
 // programs need MPI only if mpirun or srun starts them.
 #include <mpi.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <thread>
 
+#include "engine/base/deadline.h"
 #include "engine/base/mpi_library.h"
 
 namespace masquerade {
@@ -18,18 +17,11 @@ namespace {
 class Mpi : public Processes {
   public:
     Mpi() {
-        // If a process dies while it starts, the others would wait for it for ever.
-        std::signal(SIGALRM, [](int) {
-            constexpr char why[] =
-                "error: the processes have not met within 600 s: has one of them died? Start them again\n";
-            if (write(STDERR_FILENO, why, sizeof why - 1)) {
-            }
-            _exit(1);
-        });
-        alarm(600);
         int provided = 0;  // only the thread that trains calls MPI
-        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
-        alarm(0);
+        {
+            const StartDeadline deadline;
+            MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+        }
         MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
         MPI_Comm_size(MPI_COMM_WORLD, &count_);
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // a message that is longer than expected
@@ -80,10 +72,9 @@ class Mpi : public Processes {
         int bytes = 0;
         MPI_Get_count(&statuses_[i], MPI_BYTE, &bytes);
         if (statuses_[i].MPI_TAG == line && bytes == sizes_[i]) return;
-        std::fprintf(stderr,
-                     "error: processes %d and %d have come to different places of the program (%d bytes at line %d, "
-                     "%d at line %d): do their files or versions differ?\n",
-                     peers_[i], rank_, bytes, statuses_[i].MPI_TAG, sizes_[i], line);
+        const std::string error = at_different_places(peers_[i], std::size_t(bytes), statuses_[i].MPI_TAG, rank_,
+                                                      std::size_t(sizes_[i]), line);
+        std::fprintf(stderr, "error: %s\n", error.c_str());
         abort(1);
     }
 

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include "engine/base/processes.h"
 #include "engine/base/shared_library.h"
 
 namespace masquerade {
@@ -54,7 +55,7 @@ std::string use_cuda() {
         if (path.empty()) return "there is no CUDA library (make cuda builds it, with nvcc)";
         try {
             const CudaLibrary& library = open_cuda_library(path);
-            const Answer answer = library.runtime.answer();
+            const Answer answer = library.runtime.answer(launched().local_rank);
             if (answer.devices == 0) return text("no GPU answers: ", answer.reason);
             use_cuda_library(&library);
         } catch (const Error& e) {

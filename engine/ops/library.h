@@ -33,7 +33,8 @@ const CudaLibrary& open_cuda_library(const std::string& path);
 // Makes `library` the implementation of Device::cuda. If `library` is null, Device::cuda cannot be used from now on.
 void use_cuda_library(const CudaLibrary* library);
 
-// Finds and opens the library, checks that there is a GPU, and calls use_cuda_library(). Returns an empty string if
+// Finds and opens the library, checks that there is a GPU, and calls use_cuda_library(). If a launcher has started
+// several processes on this machine, each of them uses another GPU, if there are enough. Returns an empty string if
 // Device::cuda can be used, else the reason in one line. Later calls only return the first result again.
 std::string use_cuda();
 

@@ -78,9 +78,9 @@ inline auto members_of(const SegmentGraph& graph) {
 }
 inline auto members_of(const DeviceRuntime& runtime) {
     const auto& [answer, facts, allocate, release, copy, fill, begin_read, finish_read, synchronise, note, between,
-                 forget, begin, launch, send, abandon, products, cublas] = runtime;
+                 forget, begin, launch, send, abandon, products, cublas, stream, finished] = runtime;
     return MarkOfAll(answer, facts, allocate, release, copy, fill, begin_read, finish_read, synchronise, note, between,
-                     forget, begin, launch, send, abandon, products, cublas);
+                     forget, begin, launch, send, abandon, products, cublas, stream, finished);
 }
 
 }  // namespace detail

@@ -18,6 +18,7 @@ struct Answer {
 
 struct DeviceFacts {
     char name[64] = "";            // such as "NVIDIA H200"
+    char uuid[16] = {};            // different for each device in the world
     int major = 0, minor = 0;      // compute capability
     std::size_t bytes = 0;         // total memory of the device
     std::size_t bytes_free = 0;    // memory of the device that is free now
@@ -41,8 +42,10 @@ struct DeviceEvent;  // a point in the stream's sequence of work, used to measur
 struct DeviceRead;   // a copy from the device that was requested and may still be under way
 
 struct DeviceRuntime {
-    Answer (*answer)() = nullptr;      // counts the devices that can be used; never throws
-    DeviceFacts (*facts)() = nullptr;  // describes the first device; no other device is used
+    // Counts the devices that can be used, and chooses device `wanted`, modulo their number, for all other functions and
+    // the ops. Never throws.
+    Answer (*answer)(int wanted) = nullptr;
+    DeviceFacts (*facts)() = nullptr;  // describes the chosen device
     // Allocates device memory. Returns null if the device has too little memory.
     void* (*allocate)(std::size_t bytes) = nullptr;
     void (*release)(void* data) noexcept = nullptr;
@@ -78,6 +81,10 @@ struct DeviceRuntime {
     // Opens cuBLASLt at the first call. Returns "" if cuBLASLt can be used. Otherwise returns the reason in one line,
     // and kernels of the engine compute all products.
     const char* (*why_no_cublas)() = nullptr;
+    // For libraries that work on the device, such as NCCL: the stream of the ops (for CUDA, a cudaStream_t), and whether
+    // the device has finished all work requested so far. finished() does not wait.
+    void* (*stream)() = nullptr;
+    bool (*finished)() = nullptr;
 };
 
 // Returns the runtime of Device::cuda. Throws Error if no CUDA library is in use.

@@ -2,6 +2,7 @@
 #include "engine/train/part_sum.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "engine/base/processes.h"
 #include "engine/ops/ops.h"
@@ -59,7 +60,7 @@ View slice_of(const View& all, int i, int n) {
     slice.shape = {begin(i + 1) - begin(i)};
     return slice;
 }
-Bytes bytes_of(const View& view) { return {view.data, view.bytes()}; }
+Bytes bytes_of(const View& view) { return {view.data, view.bytes(), view.device != Device::cpu}; }
 
 }  // namespace
 
@@ -110,9 +111,14 @@ void GradientSum::finish(int parts) {
     std::vector<std::vector<PartRange>> nodes;  // of each process
     for (int i = 0; i < count; i++) nodes.push_back(nodes_within(share_of(parts, i, count), parts));
     const View gradients = parameters_.trained(parameters_.gradients());
-    std::vector<OnHost> mine;  // the sums of this process
-    for (std::size_t k = 0; k < nodes[rank].size(); k++)
-        mine.emplace_back(k + 1 < nodes[rank].size() ? trained(nodes_[k]) : gradients);
+    const bool on_host = gradients.device == Device::cpu || !processes().reaches_gpus();
+    const Device device = on_host ? Device::cpu : gradients.device;
+    std::deque<OnHost> copies;  // if the sums are on a GPU, and the processes cannot reach it
+    std::vector<View> mine;     // the sums of this process, where the processes can reach them
+    for (std::size_t k = 0; k < nodes[rank].size(); k++) {
+        const View sum = k + 1 < nodes[rank].size() ? trained(nodes_[k]) : gradients;
+        mine.push_back(on_host ? copies.emplace_back(sum).view() : sum);
+    }
 
     const View own = slice_of(gradients, rank, count);
     std::size_t foreign = 0, rounds = 0;
@@ -120,17 +126,17 @@ void GradientSum::finish(int parts) {
         if (i != rank) foreign += nodes[i].size();
         rounds = std::max(rounds, nodes[i].size());
     }
-    if (received_.bytes() < foreign * own.bytes()) received_ = Buffer(foreign * own.bytes());
+    if (received_.bytes() < foreign * own.bytes()) received_ = Buffer(foreign * own.bytes(), device);
     std::vector<std::vector<NodeSum>> sums(nodes.size());  // of each process
     for (std::size_t k = 0, place = 0; k < rounds; k++) {  // round k: the sums of the k-th node of each process
         std::vector<Bytes> send(nodes.size()), receive(nodes.size());
         for (int i = 0; i < count; i++) {
-            if (i != rank && k < mine.size()) send[i] = bytes_of(slice_of(mine[k].view(), i, count));
+            if (i != rank && k < mine.size()) send[i] = bytes_of(slice_of(mine[k], i, count));
             if (k >= nodes[i].size()) continue;
             View slice = own;
-            slice.device = Device::cpu;
+            slice.device = device;
             if (i == rank) {
-                slice.data = slice_of(mine[k].view(), rank, count).data;
+                slice.data = slice_of(mine[k], rank, count).data;
             } else {
                 slice.data = static_cast<char*>(received_.data()) + own.bytes() * place++;
                 receive[i] = bytes_of(slice);
@@ -144,12 +150,12 @@ void GradientSum::finish(int parts) {
     for (const auto& of_process : sums) known.insert(known.end(), of_process.begin(), of_process.end());
     std::size_t next = 0;
     const View total = sum_of({0, parts}, known, next);
-    const OnHost result = OnHost::to_write(gradients);
+    const View result = on_host ? copies.emplace_back(OnHost::to_write(gradients)).view() : gradients;
     std::vector<Bytes> slices;
-    for (int i = 0; i < count; i++) slices.push_back(bytes_of(slice_of(result.view(), i, count)));
-    if (total.data != slices[rank].data) copy(total, slice_of(result.view(), rank, count));
+    for (int i = 0; i < count; i++) slices.push_back(bytes_of(slice_of(result, i, count)));
+    if (total.data != slices[rank].data) copy(total, slice_of(result, rank, count));
     gather(slices);
-    result.store();
+    if (on_host) copies.back().store();
 }
 
 std::size_t GradientSum::bytes() const {

@@ -18,7 +18,7 @@ inline const CudaLibrary* gpu() {
         if (!std::filesystem::exists(path)) return nullptr;
         try {
             const CudaLibrary& library = open_cuda_library(path);
-            return library.runtime.answer().devices > 0 ? &library : nullptr;
+            return library.runtime.answer(0).devices > 0 ? &library : nullptr;
         } catch (const Error& e) {
             std::fprintf(stderr, "note: %s; the cases of a GPU are skipped\n", e.what());
             return nullptr;

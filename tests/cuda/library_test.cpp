@@ -124,7 +124,7 @@ TEST_CASE("cuda library: without one nothing is on the GPU, and errors say so") 
 
 TEST_CASE("cuda library: one of the same make is taken, and what it lacks is known") {
     FakeDevice fake("partial_cuda.so");
-    CHECK(fake.library.runtime.answer().devices == 1);
+    CHECK(fake.library.runtime.answer(0).devices == 1);
     CHECK(missing_cuda_ops() == "store_rows");
     CHECK(std::string(cuda_runtime().facts().name) == "fake GPU");
 }
@@ -160,7 +160,7 @@ TEST_CASE("cuda library: the real one is taken, lacks no slot, and answers for i
     if (!library.has[int(OpNumber::attention_forward)])
         CHECK_THROWS_WITH_AS(library.ops->attention_forward({}, {}, {}, {}, {}, {}),
                              "op attention_forward has no CUDA form yet", Error);
-    const Answer answer = library.runtime.answer();
+    const Answer answer = library.runtime.answer(0);
     if (answer.devices == 0) {
         CHECK(std::string(answer.reason) != "");
         CHECK_THROWS_AS(library.runtime.allocate(64), Error);

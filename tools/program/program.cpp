@@ -24,6 +24,7 @@
 #include "engine/base/printable.h"
 #include "engine/base/processes.h"
 #include "engine/base/version.h"
+#include "engine/nccl/nccl.h"
 #include "engine/ops/cpu/parallel.h"
 #include "input/input.h"
 #include "input/number.h"
@@ -283,7 +284,7 @@ std::string reason_of_failure() {
 // share of the machine if there are several processes on it.
 int own_threads() {
     const int all = threads(), machine = int(std::thread::hardware_concurrency());
-    return std::min(all, std::max(1, machine / local_processes().count));
+    return std::min(all, std::max(1, machine / launched().local_count));
 }
 
 // Logs the error and returns the exit status. If there are several processes, ends all of them. Often all of them fail
@@ -291,7 +292,7 @@ int own_threads() {
 // not be joined, the first process of each machine speaks.
 int fail(const std::string& reason, int status) {
     if (alone()) {
-        if (!quiet_log || local_processes().rank == 0) log_line("error: ", reason);
+        if (!quiet_log || launched().local_rank == 0) log_line("error: ", reason);
         return status;
     }
     std::this_thread::sleep_for(
@@ -327,7 +328,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             const Option seed = options.value("--seed", common.seed, "N", "seed of all random numbers (default: 1)");
             if (together == Together::yes)
                 options.number("--patience", processes().patience, 1.0, 1e6,
-                               "with mpirun or srun: end all processes if one does not answer for S seconds "
+                               "with several processes: end all processes if one does not answer for S seconds "
                                "(default: 600)",
                                "S");
             setup(options);
@@ -339,6 +340,10 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             guard_files();
             common.seed_given = seed.given();
             common.device = choose_device(device, name, work);
+            if (together == Together::yes) {
+                meet_by_nccl(common.device);
+                expect_equal(command);  // processes of torchrun meet only now
+            }
             set_threads(common.threads > 0 ? common.threads : own_threads());
             body(common);
         } catch (const CLI::Success& help) {

@@ -20,7 +20,7 @@
 #include <array>
 #include <map>
 
-#include "engine/ops/cuda/cublas_places.h"
+#include "engine/base/library_places.h"
 #include "engine/ops/cuda/multiply.h"
 #include "engine/ops/cuda/workspace.cuh"
 
@@ -35,9 +35,7 @@ struct LtLibrary {
     std::string place;
 
     LtLibrary() {
-        CublasSearch search;
-        search.major = CUBLAS_VER_MAJOR;
-        const CublasOpened opened = open_cublas(search);
+        const OpenedLibrary opened = open_first(cublas_search(CUBLAS_VER_MAJOR));
         if (!opened.library) throw Error("CUDA: " + opened.reason);
         library = opened.library, place = opened.place;
     }

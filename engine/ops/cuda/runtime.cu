@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The DeviceRuntime of the CUDA library: memory, copies and timing of the first GPU, on the stream of the ops.
+// The DeviceRuntime of the CUDA library: memory, copies and timing of one GPU, on the stream of the ops.
 #include "engine/ops/cuda/runtime.h"
 
 #include <cstdio>
@@ -30,10 +30,11 @@ cudaStream_t stream() {
 // for the GPU's architecture.
 __global__ void probe() {}
 
-Answer answer() {
+Answer answer(int wanted) {
     Answer found;  // found.devices is 0; if there is no driver, CUDA does not change it
     cudaError_t status = cudaGetDeviceCount(&found.devices);
     cudaFuncAttributes attributes;
+    if (status == cudaSuccess && found.devices > 0) status = cudaSetDevice(wanted % found.devices);
     if (status == cudaSuccess && found.devices > 0) status = cudaFuncGetAttributes(&attributes, probe);
     if (status != cudaSuccess) {
         cudaGetLastError();
@@ -47,10 +48,14 @@ Answer answer() {
 }
 
 DeviceFacts facts() {
+    int device = 0;
+    check(cudaGetDevice(&device), "asking for the GPU");
     cudaDeviceProp properties;
-    check(cudaGetDeviceProperties(&properties, 0), "asking what the GPU is");
+    check(cudaGetDeviceProperties(&properties, device), "asking what the GPU is");
     DeviceFacts facts;
     std::snprintf(facts.name, sizeof facts.name, "%.63s", properties.name);
+    static_assert(sizeof facts.uuid == sizeof properties.uuid);
+    std::memcpy(facts.uuid, &properties.uuid, sizeof facts.uuid);
     facts.major = properties.major;
     facts.minor = properties.minor;
     check(cudaMemGetInfo(&facts.bytes_free, &facts.bytes), "asking for the GPU's memory");
@@ -171,6 +176,14 @@ void fill(void* to, int byte, std::size_t bytes) {
 
 void synchronise() { wait("going on"); }
 
+bool finished() {
+    const cudaError_t status = cudaStreamQuery(stream());
+    if (status == cudaErrorNotReady) return false;
+    check(status, "work before asking whether it is finished");
+    report();
+    return true;
+}
+
 cudaEvent_t event_of(DeviceEvent* event) { return reinterpret_cast<cudaEvent_t>(event); }
 
 DeviceEvent* note_moment() {
@@ -196,9 +209,26 @@ void forget_moment(DeviceEvent* event) noexcept {
 }  // namespace
 
 DeviceRuntime runtime() {
-    return {answer,          facts,         allocate,        release,         copy,          fill,        begin_read,
-            finish_read,     synchronise,   note_moment,     seconds_between, forget_moment, begin_graph, launch_graph,
-            send_with_graph, abandon_graph, choose_products, why_no_cublas};
+    return {answer,
+            facts,
+            allocate,
+            release,
+            copy,
+            fill,
+            begin_read,
+            finish_read,
+            synchronise,
+            note_moment,
+            seconds_between,
+            forget_moment,
+            begin_graph,
+            launch_graph,
+            send_with_graph,
+            abandon_graph,
+            choose_products,
+            why_no_cublas,
+            [] { return static_cast<void*>(stream()); },
+            finished};
 }
 
 }  // namespace masquerade::cuda

@@ -3,8 +3,8 @@
 // test sets (FakeControl::backing). The host cannot access the memory of the device: a read or write outside a call of
 // the library ends the program, as it would on a GPU.
 //
-// The environment variable MASQUERADE_FAKE_FAULT makes the device faulty. Its value is "none" (no device answers), or a
-// list of faults of ops, separated by commas: OP:wrong (the op writes nothing), OP:hang (the op never ends), OP:crash
+// The environment variable MASQUERADE_FAKE_FAULT makes the device faulty. Its value is "none" (no device answers), "shared"
+// (all processes have the same device), or a list of faults of ops, separated by commas: OP:wrong (the op writes nothing), OP:hang (the op never ends), OP:crash
 // (the op ends the program). With MASQUERADE_FAKE_OPEN=1, the host can always access the memory. This is faster,
 // because a program otherwise spends most of its time on opening and closing the memory.
 #include "tests/cuda/library/fake.h"
@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -179,11 +180,13 @@ void synchronise() {
     if (control.fault == 3) throw std::bad_alloc();
 }
 
-Answer answer() { return faulty("none") ? Answer{0, "the fake device was told not to"} : Answer{1, ""}; }
+Answer answer(int) { return faulty("none") ? Answer{0, "the fake device was told not to"} : Answer{1, ""}; }
 
 DeviceFacts facts() {
     DeviceFacts facts;
     std::strcpy(facts.name, "fake GPU");
+    // Each process has its own fake GPU, unless it is asked to share one.
+    if (!faulty("shared")) std::snprintf(facts.uuid, sizeof facts.uuid, "%d", int(getpid()));
     facts.bytes = control.limit;
     facts.bytes_free = control.limit - control.taken;
     return facts;
@@ -243,11 +246,29 @@ EXPORTED const masquerade::CudaLibrary* masquerade_cuda() {
     static const CudaLibrary library = {this_stamp(),
                                         &table,
                                         has,
-                                        {answer, facts, allocate, release, copy, fill, begin_read, finish_read,
-                                         synchronise, note_moment, seconds_between, forget_moment, begin_graph,
-                                         launch_graph, [](const void*, std::size_t) -> const void* { return nullptr; },
-                                         abandon_graph, [](ProductRule rule) { control.products = rule; },
-                                         [] { return ""; }}};
+                                        {answer,
+                                         facts,
+                                         allocate,
+                                         release,
+                                         copy,
+                                         fill,
+                                         begin_read,
+                                         finish_read,
+                                         synchronise,
+                                         note_moment,
+                                         seconds_between,
+                                         forget_moment,
+                                         begin_graph,
+                                         launch_graph,
+                                         [](const void*, std::size_t) -> const void* { return nullptr; },
+                                         abandon_graph,
+                                         [](ProductRule rule) { control.products = rule; },
+                                         [] { return ""; },
+                                         []() -> void* { return nullptr; },
+                                         [] {
+                                             expect_no_capture("asking whether work is finished");
+                                             return true;
+                                         }}};
     return &library;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tests the search for libcublasLt (cublas_places.h) in folders that the test makes, and the error message if no
-// library can be opened.
-#include "engine/ops/cuda/cublas_places.h"
+// Tests the search for libcublasLt and libnccl (library_places.h) in folders that the test makes, and the error message
+// if no library can be opened.
+#include "engine/base/library_places.h"
 
 #include <map>
 
@@ -16,11 +16,10 @@ std::map<std::string, std::string> variables;
 
 struct Machine {
     TemporaryFolder folder;
-    CublasSearch search;
+    LibrarySearch search = cublas_search(99);
 
     Machine() {
         variables.clear();
-        search.major = 99;
         search.root = folder.path;
         search.variable = [](const char* name) -> const char* {
             auto found = variables.find(name);
@@ -46,9 +45,9 @@ struct Machine {
     void link(const std::string& name, const std::string& to) const {
         std::filesystem::create_symlink(folder.file(to), folder.file(name));
     }
-    // Returns cublas_places(search), with the root and the name of the library cut off from each place.
+    // Returns places_of(search), with the root and the name of the library cut off from each place.
     std::vector<std::string> places() const {
-        std::vector<std::string> all = cublas_places(search);
+        std::vector<std::string> all = places_of(search);
         for (std::string& place : all) {
             if (place.compare(0, folder.path.size(), folder.path) == 0) place.erase(0, folder.path.size());
             const std::size_t end = place.rfind("/libcublasLt.so.99");
@@ -62,7 +61,7 @@ using Places = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("cublas places: a bare machine has the loader's own, one with a toolkit its folders") {
+TEST_CASE("library places: a bare machine has the loader's own, one with a toolkit its folders") {
     const Machine machine;
     CHECK(machine.places() == Places{"libcublasLt.so.99"});
     for (const char* toolkit : {"usr/local/cuda", "opt/cuda"})
@@ -72,7 +71,7 @@ TEST_CASE("cublas places: a bare machine has the loader's own, one with a toolki
                                      "/opt/cuda/targets/x86_64-linux/lib"});
 }
 
-TEST_CASE("cublas places: what the variable names, and then nothing else") {
+TEST_CASE("library places: what the variable names, and then nothing else") {
     const Machine machine;
     machine.fill("usr/local/cuda/lib64");
     variables["MASQUERADE_CUBLAS"] = machine.make("mine");
@@ -83,7 +82,7 @@ TEST_CASE("cublas places: what the variable names, and then nothing else") {
     CHECK(machine.places().size() == 2);
 }
 
-TEST_CASE("cublas places: toolkits by variable, by default and by version, each once") {
+TEST_CASE("library places: toolkits by variable, by default and by version, each once") {
     const Machine machine;
     for (const char* name : {"cuda-99", "cuda-99.2", "cuda-99.3", "cuda-9", "cuda-990", "cuda-98.1"})
         machine.fill(text("usr/local/", name, "/lib64"));
@@ -96,7 +95,7 @@ TEST_CASE("cublas places: toolkits by variable, by default and by version, each 
                                      "/usr/local/cuda/lib64", "/usr/local/cuda-99.3/lib64"});
 }
 
-TEST_CASE("cublas places: beside the packages of every Python") {
+TEST_CASE("library places: beside the packages of every Python") {
     const Machine machine;
     machine.make_python("venv", "python3.9", "cublas");
     machine.make_python("venv", "python3.12", "cu99");
@@ -128,11 +127,28 @@ TEST_CASE("cublas places: beside the packages of every Python") {
                         "/usr/lib/python3/dist-packages/nvidia/cublas/lib"});
 }
 
-TEST_CASE("cublas places: the first that opens is taken, and where none does each is accounted for") {
+TEST_CASE("library places: NCCL is searched beside every toolkit, and in its own Python package") {
+    Machine machine;
+    machine.search.file = nccl_search().file, machine.search.named_by = nccl_search().named_by;
+    machine.search.toolkits = nccl_search().toolkits, machine.search.package = nccl_search().package;
+    const std::vector<std::string> folders = {"/usr/local/cuda/lib", "/usr/local/cuda-99.1/lib64",
+                                              "/usr/lib/python3.12/site-packages/nvidia/nccl/lib"};
+    Places expected = {"libnccl.so.2"};
+    for (const std::string& folder : folders) {
+        machine.make(folder.substr(1));
+        expected.push_back(machine.folder.write(folder.substr(1) + "/libnccl.so.2", ""));
+    }
+    machine.fill("usr/local/cuda/lib");
+    CHECK(places_of(machine.search) == expected);
+    variables["MASQUERADE_NCCL"] = "/mine/nccl.so";
+    CHECK(places_of(machine.search) == Places{"/mine/nccl.so"});
+}
+
+TEST_CASE("library places: the first that opens is taken, and where none does each is accounted for") {
     const Machine machine;
     const std::string broken = machine.make("usr/local/cuda/lib64") + "/libcublasLt.so.99";
     std::ofstream(broken) << "no library";
-    const CublasOpened none = open_cublas(machine.search);
+    const OpenedLibrary none = open_first(machine.search);
     CHECK(none.library == nullptr);
     CHECK(none.reason.find("no libcublasLt.so.99 can be opened; libcublasLt.so.99: ") == 0);
     CHECK(none.reason.find("; " + broken + ": ") != std::string::npos);
@@ -142,17 +158,17 @@ TEST_CASE("cublas places: the first that opens is taken, and where none does eac
 
     const std::string good = machine.make("opt/cuda/lib") + "/libcublasLt.so.99";
     std::filesystem::copy_file(beside_the_tests("partial_cuda.so"), good);
-    const CublasOpened found = open_cublas(machine.search);
+    const OpenedLibrary found = open_first(machine.search);
     CHECK(found.library != nullptr);
     CHECK(found.place == good);
     CHECK(found.reason == "");
     if (found.library) dlclose(found.library);
 
     variables["MASQUERADE_CUBLAS"] = broken;
-    CHECK(open_cublas(machine.search).library == nullptr);  // although the library in opt/cuda/lib could be opened
+    CHECK(open_first(machine.search).library == nullptr);  // although the library in opt/cuda/lib could be opened
     variables["MASQUERADE_CUBLAS"] = machine.folder.file("nowhere");
     CHECK(
-        open_cublas(machine.search).reason ==
+        open_first(machine.search).reason ==
         text("no libcublasLt.so.99 can be opened; ", machine.folder.file("nowhere"),
              ": cannot open shared object file: No such file or directory; install cuBLAS of CUDA 99, or name the file "
              "or its folder in MASQUERADE_CUBLAS"));
