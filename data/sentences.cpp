@@ -42,6 +42,7 @@ std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const Strings& li
         if (!targets.empty())
             sentences[i].target_cut = append(encoder, targets[i], v.sep(), max_target, sentences[i].target);
         sentences[i].name = i;
+        sentences[i].visit = i;
     }
     return sentences;
 }
@@ -111,6 +112,7 @@ Sentences SentenceSource::take(std::size_t tokens) {
         Sentence s = sentences_->at(order_[next_]);
         if (!taken_.empty() && used + s.size() > tokens) break;
         used += s.size();
+        s.visit = epoch_ * order_.size() + next_;
         taken_.push_back(std::move(s));
         next_++;
     }

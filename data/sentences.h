@@ -25,7 +25,9 @@ struct Sentence {
     // (`asked`), these answers as token ids. Otherwise empty.
     std::vector<int> target;
     bool cut = false, target_cut = false;  // true if the end of the source, or of the target, was cut off
-    std::vector<int> asked = {};           // for tasks with answers: target[i] is the answer at ids[asked[i]]
+    // The number of sentences that were dealt before this one in training, over all epochs; elsewhere the name.
+    std::uint64_t visit = 0;
+    std::vector<int> asked = {};  // for tasks with answers: target[i] is the answer at ids[asked[i]]
     std::size_t size() const { return ids.size() + target.size(); }
 };
 

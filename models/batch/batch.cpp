@@ -24,7 +24,7 @@ void append(TokenRows& all, const TokenRows& rows) {
 }
 
 void append(Labels& all, const Labels& labels, int first_row) {
-    for (int m = 0; m < labels.size(); m++) all.push(first_row + labels.rows[m], labels.tokens[m]);
+    for (int m = 0; m < labels.size(); m++) all.push(first_row + labels.rows[m], labels.tokens[m], labels.weights[m]);
     all.begin.push_back(all.size());
     const int first = all.choices.size();
     for (std::size_t m = 1; m < labels.choices.begin.size(); m++)
@@ -72,6 +72,7 @@ Batch pack(const std::vector<Example>& examples, int pad_to) {
     b.documents = int(examples.size());
     for (const Example& e : examples) {
         append(b.labels, e.labels, b.rows.count());
+        b.labels.told += e.told;
         append(b.source, e.source);
         append(b.rows, e.rows);
         b.rank.insert(b.rank.end(), e.rank.begin(), e.rank.end());

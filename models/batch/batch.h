@@ -29,9 +29,10 @@ struct Choices {
 // where words can be inserted: the slot between row rows[m] and the next row. The targets of the slot are in `choices`.
 struct Labels {
     std::vector<int> rows, tokens;  // one row index and one token id per label; row indices ascend
-    std::vector<double> weights;    // weight of each label in the loss: 1, or 0 for padding labels
+    std::vector<double> weights;    // weight of each label in the loss; 0 for padding labels
     std::vector<int> begin = {0};   // real document b has the labels begin[b] .. begin[b+1]-1
     int count = 0;                  // number of real labels; the padding labels follow them
+    int told = 0;                   // the sum of Example::told
     Choices choices;
     int size() const { return tokens.size(); }
     void push(int row, int token, double weight = 1) {
@@ -57,6 +58,9 @@ struct Example {
     // Only in a UniVAE that inserts words: the number of insertions that generate the target, one for each of its words
     // and one for its end. 0: none are counted.
     int insertions = 0;
+    // If the weights of the labels are not 1: the number of tokens that the labels tell, by which their losses are
+    // divided. 0: each label counts.
+    int told = 0;
     Labels labels;             // labels of `rows`
     bool same_source = false;  // whether this example shares the previous example's source; if so, `source` is empty
 };
@@ -136,9 +140,11 @@ struct Batch : Halves {
     // such as the name of the objective. Batches with equal buckets share a memory plan.
     std::string bucket;
 
-    // Returns the number of predictions: the number of labels or, in a UniVAE that inserts words, of insertions.
+    // Returns the number of predictions: the number of labels; Labels::told, if it is not 0; or, in a UniVAE that
+    // inserts words, the number of insertions.
     int predictions() const {
-        return insertions.empty() ? labels.count : int(std::accumulate(insertions.begin(), insertions.end(), 0.0));
+        if (!insertions.empty()) return int(std::accumulate(insertions.begin(), insertions.end(), 0.0));
+        return labels.told > 0 ? labels.told : labels.count;
     }
     // Returns the counts of this batch or, if it is a part of a larger batch, of the larger batch. A loss is a sum
     // divided by one of these counts, so the losses of all parts add up to the loss of the larger batch.

@@ -18,8 +18,7 @@ InsertionSettings::InsertionSettings() {
 void InsertionSettings::declare(Config& c) {
     c.add("objective", &objective, "insertion: an encoder and a decoder; or insertion-one-stack, kermit");
     slots.declare(c);
-    c.add("canvases", &how.insertion.canvases, "partial targets per sentence in a step; they share one encoder pass", 1,
-          16);
+    c.add("canvases", &how.canvases, "partial targets per sentence in a step; they share one encoder pass", 1, 16);
     declare_backbone(c, model.stack);
     declare_decoder(c, model);
     declare_reading(c, model.stack);
@@ -79,7 +78,7 @@ void InsertionRun::reads(const TrainingText& t) {
 ObjectiveOptions InsertionRun::objective_options() const {
     ObjectiveOptions o = TargetRun::objective_options();
     o.insertion = settings.slots.rule(tokenizer.vocabulary(), *model.head);
-    o.insertion.canvases = settings.how.insertion.canvases;
+    o.canvases = settings.how.canvases;
     return o;
 }
 
@@ -110,7 +109,7 @@ std::vector<Written> InsertionRun::insert(const Sentences& sources, const Search
     Tokens forbidden = special_tokens();
     forbidden.insert(forbidden.end(), options.forbidden.begin(), options.forbidden.end());
     ObjectiveOptions objective = objective_options();
-    objective.insertion.canvases = 1;
+    objective.canvases = 1;
     InsertionDecoder decoder(model, *mixture.parts[0].objective, settings.form(), objective, forbidden);
     starts.resize(sources.size());
     std::vector<Written> all;

@@ -97,6 +97,21 @@ Measures TargetRun::measures(const Measuring& how) {
     for (const PartLoss& part : losses(all, pairs)) {
         const std::string& name = part.objective;
         const ScoredLoss& loss = part.loss;
+        if (const Objective& objective = find_objective(name, common().table()); objective.has(Objective::bound)) {
+            const LikelihoodBound bound = this->bound(objective, all, how.seed);
+            const auto [mean, low, high] = bound.per_token;
+            rows.push_back({name + ".tokens", double(loss.tokens), "", "scored"});
+            rows.push_back({name + ".bound", mean, "nats/token", "-log p is at most this", {}, {low, high}});
+            rows.push_back({name + ".noise", bound.noise, "nats/token", "of it, by the choice of hidden tokens"});
+            rows.push_back({name + ".perplexity",
+                            std::exp(mean),
+                            "a token",
+                            "its exponential, a bound, too",
+                            {},
+                            {std::exp(low), std::exp(high)}});
+            rows.push_back({name + ".sentence", bound.per_document, "nats/sentence", "the bound of a sentence, mean"});
+            continue;
+        }
         rows.push_back({name + ".tokens", double(loss.tokens), "", "scored"});
         rows.push_back({name + ".loss", loss.per_token, "nats/token", "cross-entropy"});
         rows.push_back({name + ".perplexity", std::exp(loss.per_token), "a token", "its exponential"});

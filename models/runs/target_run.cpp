@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -23,20 +24,22 @@ ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const O
                        const Sentences& sentences) {
     ScoredLoss all;
     Numbers own;  // the losses of the sentences of this process
-    double documents = 0;
+    double documents = 0, tokens = 0;
     const auto make = [&](const auto& some) { return objective.batch(some, 0, options); };
     each_batch(net.head_stack(), own_part(sentences, 32), 32, make, [&](Tape& tape, const Batch& batch, std::size_t) {
         tape.begin("evaluate");
         const TargetNet::Losses scored = net.losses(tape, batch);
         const OnHost losses(scored.each->view());
-        for (int m = 0; m < scored.count; m++) own.push_back(losses[m]);
+        const bool weighted = batch.labels.told > 0;
+        for (int m = 0; m < scored.count; m++) own.push_back(losses[m] * (weighted ? batch.labels.weights[m] : 1));
         documents += batch.documents;
+        tokens += weighted ? batch.labels.told : scored.count;
         tape.end();
     });
     const Numbers losses = gather_numbers(own);
     const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
-    all.tokens = std::int64_t(losses.size());
     for (double each : gather_numbers({documents})) all.documents += std::int64_t(each);
+    for (double each : gather_numbers({tokens})) all.tokens += std::int64_t(each);
     all.per_token = sum / std::max<std::int64_t>(all.tokens, 1);
     all.per_document = sum / std::max<std::int64_t>(all.documents, 1);
     return all;
@@ -302,6 +305,36 @@ std::vector<PartLoss> TargetRun::losses(const Sentences& some, bool targets) con
             all.push_back(
                 {part.objective->name, part.weight, scored_loss(net(), *part.objective, objective_options(), some)});
     return all;
+}
+
+LikelihoodBound TargetRun::bound(const Objective& objective, const Sentences& some, std::uint64_t seed) const {
+    constexpr int canvases = 16;
+    ObjectiveOptions options = objective_options();
+    options.canvases = canvases;
+    Numbers bounds, variances, tokens;  // of each sentence of this process
+    const auto make = [&](const auto& few) { return objective.batch(few, 0, options); };
+    each_batch(net().head_stack(), own_part(some, 32), 4, make, [&](Tape& tape, const Batch& batch, std::size_t) {
+        tape.begin("evaluate");
+        const OnHost losses(net().losses(tape, batch).each->view());
+        for (int d = 0; d < batch.documents; d += canvases) {
+            double sum = 0, squares = 0;
+            for (int c = d; c < d + canvases; c++) {
+                double one = 0;  // the bound by this canvas alone
+                for (int m = batch.labels.begin[c]; m < batch.labels.begin[c + 1]; m++)
+                    one += losses[m] * batch.labels.weights[m] * canvases;
+                sum += one, squares += one * one;
+            }
+            bounds.push_back(sum / canvases);
+            variances.push_back((squares - sum * sum / canvases) / (canvases - 1) / canvases);
+        }
+        tape.end();
+    });
+    for (const Sentence* s : own_part(some, 32))
+        tokens.push_back(double(s->target.empty() ? s->ids.size() - 1 : s->target.size()));
+    bounds = gather_numbers(bounds), variances = gather_numbers(variances), tokens = gather_numbers(tokens);
+    const auto sum_of = [](const Numbers& all) { return std::accumulate(all.begin(), all.end(), 0.0); };
+    return {bootstrap(bounds, seed, tokens), std::sqrt(std::max(0.0, sum_of(variances))) / sum_of(tokens),
+            sum_of(bounds) / double(bounds.size())};
 }
 
 std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {

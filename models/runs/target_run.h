@@ -7,6 +7,7 @@
 #include "models/tasks/objective.h"
 #include "models/runs/measures.h"
 #include "models/runs/run_of.h"
+#include "models/scoring/metrics.h"
 
 namespace masquerade {
 
@@ -22,6 +23,14 @@ struct PartLoss {
     std::string objective;
     double weight;
     ScoredLoss loss;
+};
+
+// An upper bound on the negative log-likelihood of held-out text (Objective::bound), in nats. Its expected value is a
+// bound for each sentence, and so is the mean over many sentences, up to the noise.
+struct LikelihoodBound {
+    Interval per_token;  // the interval is over the sentences
+    double noise = 0;    // standard deviation of per_token.mean that is due to the random choice of hidden tokens
+    double per_document = 0;
 };
 
 struct TargetSettings : RunSettings {
@@ -109,6 +118,9 @@ class TargetRun : public Run {
     // Returns the loss of each objective on these sentences. If `targets` is false, leaves out the objectives that need
     // pairs.
     std::vector<PartLoss> losses(const Sentences& sentences, bool targets) const;
+
+    // `objective` must have the trait `bound`.
+    LikelihoodBound bound(const Objective& objective, const Sentences& sentences, std::uint64_t seed) const;
 
     // Encodes texts that will be continued, with [CLS] but without [SEP]. If a line has more than 3/4 of max_length
     // tokens, including [CLS], the first tokens after [CLS] are dropped, so that there is room for the continuation.

@@ -149,19 +149,24 @@ double form_overlap(const Tokens& a, const Tokens& b, const FrequentTokens& freq
     return f1(longest_common(x, y), x.size(), y.size());
 }
 
-Interval bootstrap(const Numbers& values, std::uint64_t seed) {
+Interval bootstrap(const Numbers& values, std::uint64_t seed, const Numbers& counts) {
     constexpr int draws = 1000;
     const std::uint32_t n = values.size();
     if (n == 0) return {};
+    const auto mean = [&](auto index) {
+        double sum = 0, count = 0;
+        for (std::uint32_t i = 0; i < n; i++) {
+            const std::uint32_t at = index(i);
+            sum += values[at];
+            count += counts.empty() ? 1 : counts[at];
+        }
+        return sum / count;
+    };
     Numbers means;
     Sequence random(seed, "bootstrap");
-    for (int d = 0; d < draws; d++) {
-        double sum = 0;
-        for (std::uint32_t i = 0; i < n; i++) sum += values[random.below(n)];
-        means.push_back(sum / n);
-    }
+    for (int d = 0; d < draws; d++) means.push_back(mean([&](std::uint32_t) { return random.below(n); }));
     std::sort(means.begin(), means.end());
-    return {std::accumulate(values.begin(), values.end(), 0.0) / n, means[draws / 40], means[draws - 1 - draws / 40]};
+    return {mean([](std::uint32_t i) { return i; }), means[draws / 40], means[draws - 1 - draws / 40]};
 }
 
 }  // namespace masquerade

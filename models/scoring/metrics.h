@@ -62,10 +62,11 @@ double content_overlap(const Tokens& a, const Tokens& b, const FrequentTokens& f
 double form_overlap(const Tokens& a, const Tokens& b, const FrequentTokens& frequent);
 
 // The mean of some values and its 95 % bootstrap interval (Efron 1979): 95 % of the means of 1,000 resamples of the
-// values, drawn with replacement, lie between `low` and `high`.
+// values, drawn with replacement, lie between `low` and `high`. If `counts` is given, the mean is the sum of the values
+// divided by the sum of their counts; a resample draws a value together with its count.
 struct Interval {
     double mean = 0, low = 0, high = 0;
 };
-Interval bootstrap(const Numbers& values, std::uint64_t seed);
+Interval bootstrap(const Numbers& values, std::uint64_t seed, const Numbers& counts = {});
 
 }  // namespace masquerade

@@ -91,7 +91,7 @@ Choices choices_of(const std::vector<Tokens>& missing, const InsertionRule& rule
 
 // Returns the random numbers of one canvas. `what` is the name of their use.
 Sequence random_of(const char* what, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    return {o.seed, text(what, ".", o.insertion.canvas), std::uint32_t(s.name), step};
+    return {o.seed, text(what, ".", o.canvas), std::uint32_t(s.name), step};
 }
 
 template <InsertionForm form>
@@ -126,11 +126,6 @@ Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o)
     left.missing.insert(left.missing.end(), right.missing.begin(), right.missing.end());
     e.labels.choices = choices_of(left.missing, o.insertion, true);
     return e;
-}
-
-SegmentGraph source_alone_mask(const Documents& documents) {
-    static const MaskWords words("A full; B full sees A");
-    return words(documents);
 }
 
 }  // namespace
@@ -171,7 +166,7 @@ Numbers order_weights(const Tokens& words, const InsertionRule& rule) {
 Example canvas_example(InsertionForm form, const Tokens& source, const Tokens& canvas, int name,
                        const ObjectiveOptions& o) {
     Example e;
-    const int n = source.size(), index = o.insertion.canvas;  // index of this canvas among those of the target
+    const int n = source.size(), index = o.canvas;  // index of this canvas among those of the target
     const int row_name = name ^ index << 26;  // gives each canvas of a target its own name, and so its own dropout mask
     const bool two = form == InsertionForm::two_stacks;
     e.same_source = two && index > 0;  // the encoder reads the source only once for all canvases of the target
@@ -184,7 +179,7 @@ Example canvas_example(InsertionForm form, const Tokens& source, const Tokens& c
 }
 
 const std::vector<Objective>& insertion_objectives() {
-    constexpr unsigned traits = Objective::pairs | Objective::scattered | Objective::writes;
+    constexpr unsigned traits = Objective::pairs | Objective::scattered | Objective::writes | Objective::canvases;
     static const std::vector<Objective> all = {
         {"insertion", "words for every slot of a part of the target, from its source", traits | Objective::encoder,
          insertion<InsertionForm::two_stacks>, two_stacks<full_mask>},

@@ -22,6 +22,11 @@ int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& o) {
     return u < o.kept ? id : u < o.kept + o.random ? other : o.mask;
 }
 
+SegmentGraph source_alone_mask(const Documents& documents) {
+    static const MaskWords words("A full; B full sees A");
+    return words(documents);
+}
+
 namespace {
 
 using Places = std::vector<int>;
@@ -366,8 +371,9 @@ Batch Objective::batch(const Sentences& sentences, std::uint32_t step, const Obj
     for (const Sentence* s : sentences) {
         expect_fitting(*this, *s, options);
         ObjectiveOptions one = options;
-        for (int c = 0; c < options.insertion.canvases; c++) {
-            one.insertion.canvas = c;
+        one.canvases = has(canvases) ? options.canvases : 1;
+        for (int c = 0; c < one.canvases; c++) {
+            one.canvas = c;
             examples.push_back(make(*s, step, one));
         }
     }
@@ -404,6 +410,9 @@ const std::vector<Objective>& objectives(bool encoder) {
         {"plm", "tokens in a random order, in two streams", mask_token | Objective::ranks, plm, two_streams},
         {"pmlm", "hidden spans, from the context, and from the context and earlier spans",
          mask_token | Objective::ranks | Objective::scattered, pmlm, pseudo_masks},
+        {"diffusion", "a random number of hidden tokens of a target or a text, by a bound on the likelihood",
+         mask_token | Objective::scattered | Objective::canvases | Objective::bound, diffusion,
+         one_stack<source_alone_mask>},
         {"k-bert", "hidden tokens of a sentence whose words have facts",
          mask_token | Objective::ranks | Objective::scattered | Objective::trees, k_bert, knowledge},
         {"plm-shuffled", "the same by shuffled input, not told which place is next", none, plm_shuffled,

@@ -20,6 +20,9 @@
 //   plm           permutation language model in two streams (two_stream_mask)          Yang et al. 2019
 //   pmlm          pseudo-masked language model (pseudo_mask): each hidden span is predicted twice: from the
 //                 context alone; and, in a random order, from the context and earlier spans     Bao et al. 2020
+//   diffusion     full; the target also sees the source. A text without a target is the target of [CLS]. A random number
+//                 of the target's tokens are hidden, and their rows predict them; the loss is a bound on the negative
+//                 log-likelihood                                          Sahoo et al. 2024, Hoogeboom et al. 2022
 //   k-bert        mlm on a sentence tree: facts are attached to words of the sentence, and only these words see them
 //                 (knowledge_mask)                                                     Liu et al. 2020
 //   plm-shuffled  causal; the tokens come in a random order, each with its position in the text. Each row predicts the
@@ -81,11 +84,19 @@ struct InsertionRule {
     // true: the end token is predicted only in complete canvases; false: in every slot without missing words
     bool sequence = false;
     double end_weight = 1;  // weight of a slot that must predict the end token; the mean weight of other slots is 1
-    int canvases = 1;       // number of canvases (subsets of its words) drawn from each target in a step
-    int canvas = 0;         // index of the canvas that is made now: 0 .. canvases-1
     // Ids of [CLS] and [SEP], which stand before and after the words of a canvas. [SEP] is also the end token, which a
     // slot without missing words predicts.
     int begin = -1, end = -1;
+};
+
+// How diffusion hides tokens. A place is a row that can be hidden.
+struct DiffusionRule {
+    // How the model learns the number of tokens of a text.
+    //   ends   There are as many places as the longest text needs, and each place behind the text holds [SEP]. The model
+    //          predicts [SEP], too. Behind a visible [SEP], all places are shown as [SEP] and not predicted.
+    //   drawn  There is one place for each token of the text, and a visible [SEP] behind it.
+    enum Canvas { ends, drawn } canvas = ends;
+    int target_places = 0, text_places = 0;  // ends: the places of a target, and of a text without a target
 };
 
 // The unit in which mlm and k-bert hide tokens: single tokens, whole words, or spans of whole words.
@@ -93,6 +104,10 @@ enum class Masking { tokens, words, spans };
 
 struct ObjectiveOptions {
     InsertionRule insertion;
+    DiffusionRule diffusion;
+    // Objectives with the trait `canvases`: the number of canvases drawn from each sentence in a step, and the index of
+    // the canvas that is made now, 0 .. canvases - 1.
+    int canvases = 1, canvas = 0;
     int vocabulary = 0;  // V, number of tokens in the vocabulary
     Tokens special;      // tokens that are never hidden and never drawn at random
     int mask = -1;       // id of [MASK], which some objectives need; -1: not in the vocabulary
@@ -148,12 +163,15 @@ struct Objective {
         encoder = 128,         // an encoder reads the source
         both_sides = 256,      // words are inserted into the source as well as into the target
         trees = 1024,          // a sentence may state facts about its words in brackets, as tree_of() describes
+        canvases = 4096,       // draws ObjectiveOptions::canvases canvases of each sentence
+        bound = 2048,          // the loss is an upper bound on the negative log-likelihood, and no likelihood
         at_mask = 512,         // the next token is predicted by a [MASK] in its place, not by the row before it
     };
     unsigned traits;
     bool has(Trait trait) const { return traits & trait; }
     // Makes the example of a sentence. The random numbers depend only on the seed, the objective, the sentence's name,
-    // the step and, for insertion, the index of the canvas (InsertionRule::canvas).
+    // the step and, for insertion and diffusion, the index of the canvas. The number of tokens that diffusion hides
+    // depends on the seed, Sentence::visit and this index.
     Example (*make)(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
     // Sets the masks of the batch, from Batch::parts, Batch::rank and the masks in words of `options`. Do not call this
     // function directly: give_masks() calls it.

@@ -21,9 +21,16 @@ int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& option
 // rank -2 - f. e and f are counted from 0.
 Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 
+// Makes the example of the objective diffusion.
+Example diffusion(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
+
 // Makes an example for teacher forcing. The encoder reads the sentence. The decoder reads [CLS] and `wanted` without
 // its last token, at the positions from `start` on. Each decoder row predicts the next token of `wanted`.
 Example source_and_target(const Sentence& sentence, const Tokens& wanted, int start, const ObjectiveOptions& options);
+
+// The mask of documents whose source does not see the target: each row of the source sees the source, and each row of
+// the target sees everything.
+SegmentGraph source_alone_mask(const Documents& documents);
 
 // one_stack and two_stacks set the masks of a batch for one stack, or for an encoder and a decoder. `mask` makes the
 // self-attention mask of the only stack, or of the decoder, from the lengths of the documents.

@@ -113,7 +113,7 @@ TEST_CASE("insertion: the gradient of every variant and form against the complex
                      o.mixture, " projection ", o.projection);
                 const std::vector<Sentence> text = pairs(3, 2);
                 ObjectiveOptions by = inserting();
-                by.insertion.canvases = 2;
+                by.canvases = 2;
                 CHECK(gradient_error<Inserter>(o, find(form.objective).batch(pointers_to(text), 1, by, 16)) <= 1e-11);
                 if (form.form == InsertionForm::either_side) continue;
                 by.insertion.left_to_right = true;
@@ -243,7 +243,7 @@ TEST_CASE("insertion: it learns pairs by heart, and writes them greedily, in par
         const std::vector<Sentence> text = pairs(3, 21);
         ObjectiveOptions by = inserting();
         by.insertion.tau = 0.25;
-        by.insertion.canvases = 4;
+        by.canvases = 4;
         const Objective& objective = find(form.objective);
         const double last = learned(m, form.form == InsertionForm::either_side ? 1500 : 700,
                                     [&](std::uint32_t step) { return objective.batch(pointers_to(text), step, by); });

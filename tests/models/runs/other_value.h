@@ -89,6 +89,7 @@ inline std::string special_value(const std::string& model, const std::string& ke
              {"order", "frequency"},
              {"content_location", "joint"},
              {"finalization", "sequence"},
+             {"canvas", "drawn"},
              {"types", "3"},
              {"embedding", "8"},
              {"source_type", "1"},

@@ -9,7 +9,8 @@ using namespace masquerade;
 
 namespace {
 
-const char* everything = "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,unilm-masked,plm,pmlm,k-bert,plm-shuffled";
+const char* everything =
+    "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,unilm-masked,plm,pmlm,diffusion,k-bert,plm-shuffled";
 
 }  // namespace
 

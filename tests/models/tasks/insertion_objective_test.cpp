@@ -196,7 +196,7 @@ TEST_CASE("insertion: a word twice in a slot has both shares; left to right asks
 
 TEST_CASE("insertion: several canvases share a source, and are drawn apart") {
     ObjectiveOptions o = inserting();
-    o.insertion.canvases = 3;
+    o.canvases = 3;
     const std::vector<Sentence> text = pairs(4, 8);
     const Batch b = find("insertion").batch(pointers_to(text), 5, o, 32);
     int rows = 0;
@@ -213,7 +213,7 @@ TEST_CASE("insertion: several canvases share a source, and are drawn apart") {
     CHECK(real == rows);
     std::set<int> names(b.rows.document.begin(), b.rows.document.end());
     CHECK(names.size() >= 12);  // each canvas has its own dropout
-    o.insertion.canvases = 1;
+    o.canvases = 1;
     const Batch first = find("insertion").batch({&text[2]}, 5, o);
     CHECK(shares_of(first) == shares_of(b, 6));  // if only one canvas is drawn, it is the first one
 }

@@ -341,6 +341,36 @@ Outcomes pmlm(const Sentence& s, const ObjectiveOptions& o) {
                });
     return outcomes;
 }
+// Each number of hidden places is as likely as any other, and so is each set of as many places. A text without a target
+// is the target of [CLS].
+Outcomes diffusion(const Sentence& s, const ObjectiveOptions& o) {
+    const bool pair = !s.target.empty(), ends = o.diffusion.canvas == DiffusionRule::ends;
+    const Ids context = pair ? s.ids : Ids{cls}, text = pair ? s.target : Ids(s.ids.begin() + 1, s.ids.end());
+    const int n = int(text.size()) - 1, longest = pair ? o.diffusion.target_places : o.diffusion.text_places;
+    const int places = ends ? std::max(n + 1, longest) : n;
+    Ids canvas(text.begin(), text.end() - 1);
+    canvas.resize(std::size_t(ends ? places : n + 1), sep);
+    Outcomes outcomes;
+    for (int set = 1; set < 1 << places; set++) {
+        int k = 0, end = int(canvas.size());  // end: the first place with a visible [SEP]
+        double sets = 1;                      // sets of k places
+        for (int i = 0; i < places; i++) k += set >> i & 1;
+        for (int i = 0; i < k; i++) sets = sets * (places - i) / (i + 1);
+        for (int i = int(canvas.size()) - 1; i >= n; i--)
+            if (!(set >> i & 1)) end = i;
+        Example e;
+        for (int id : context) push(e.rows, id, of_source, e.rows.count(), s);
+        e.document = {e.rows.count(), int(canvas.size())};
+        for (int i = 0; i < int(canvas.size()); i++) {
+            const bool hidden = (set >> i & 1) && i < end;
+            const int token = canvas[std::size_t(i)];
+            if (hidden) e.labels.push(e.rows.count(), token, double(places) / k);
+            push(e.rows, hidden ? mask : token, pair ? of_target : of_source, e.rows.count(), s);
+        }
+        outcomes.push_back({1 / (places * sets), e});
+    }
+    return outcomes;
+}
 Outcomes plm_shuffled(const Sentence& s, const ObjectiveOptions&) {
     const Whole all(s);
     Ids order = in_order(all.size());
@@ -514,6 +544,7 @@ const std::map<std::string, Define> definitions = {{"mlm", mlm},
                                                    {"plm", plm},
                                                    {"unilm-masked", unilm_masked},
                                                    {"pmlm", pmlm},
+                                                   {"diffusion", diffusion},
                                                    {"k-bert", k_bert},
                                                    {"plm-shuffled", plm_shuffled},
                                                    {"seq2seq", seq2seq},
@@ -541,7 +572,11 @@ void check(const Objective& objective, const Sentence& s, const ObjectiveOptions
     CHECK(std::abs(sum - 1) < 1e-12);
     if (expected.size() == 1) draws = 3;
     std::map<std::string, int> seen;
-    for (int step = 0; step < draws; step++) seen[written(objective.make(s, std::uint32_t(step), o))]++;
+    for (int step = 0; step < draws; step++) {
+        Sentence visited = s;
+        visited.visit = std::uint64_t(step);
+        seen[written(objective.make(visited, std::uint32_t(step), o))]++;
+    }
     for (const auto& each : seen) {
         CAPTURE(each.first);
         REQUIRE(expected.count(each.first));
@@ -634,7 +669,63 @@ TEST_CASE("objective draws: every rule of insertion weighs questions as the pape
             }
 }
 
-// In a batch, every question of its sentences has the weight 1, and every inert question has the weight 0. The loss is
+TEST_CASE("objective draws: diffusion hides a target or a text, with one place for each token or with all places") {
+    const Sentence pair{{cls, 5, 6, sep}, 7, {6, 7, sep}}, alone{{cls, 5, 5, 7, sep}, 8, {}}, empty{{cls, sep}, 9, {}};
+    for (const Sentence* s : {&pair, &alone, &empty})
+        for (const auto canvas : {DiffusionRule::ends, DiffusionRule::drawn})
+            for (int longest : {0, 5}) {
+                ObjectiveOptions o = options();
+                o.diffusion = {canvas, longest, longest};
+                if (s == &empty && canvas == DiffusionRule::drawn)
+                    CHECK(find_objective("diffusion").make(*s, 0, o).labels.size() == 0);  // there is no place
+                else
+                    check(find_objective("diffusion"), *s, o, 6000);
+            }
+}
+
+TEST_CASE("objective draws: diffusion spreads the number of hidden places evenly over the stream of sentences") {
+    ObjectiveOptions o = options();
+    for (int places : {4, 8, 12, 64}) {
+        o.diffusion.text_places = places;
+        const auto hidden = [&](std::uint64_t visit) {
+            Sentence s{{cls, sep}, 7, {}};
+            s.visit = visit;
+            // With no word, the places behind the first visible one are not predicted; the weight still says P / k.
+            const Example e = find_objective("diffusion").make(s, 3, o);
+            return e.labels.size() == 0 ? -1 : int(std::lround(places / e.labels.weights[0]));
+        };
+        for (std::uint64_t first : {std::uint64_t(0), std::uint64_t(1000), std::uint64_t(1) << 40}) {
+            int none = 0;
+            std::vector<int> quarters(4);
+            for (std::uint64_t visit = first; visit < first + 32; visit++)
+                if (const int k = hidden(visit); k < 0)
+                    none++;
+                else
+                    quarters[std::size_t((k - 1) * 4 / places)]++;
+            // A set that leaves the first place visible predicts nothing, so it does not show its k.
+            for (int count : quarters) CHECK(count <= 9);
+            CHECK(quarters[3] >= 5);
+            CHECK(quarters[0] + quarters[1] + quarters[2] + quarters[3] + none == 32);
+        }
+    }
+    // Two canvases of a sentence have numbers that lie half of all places apart, and half of the weight each.
+    o.diffusion.text_places = 8;
+    o.canvases = 2;
+    for (std::uint64_t visit = 0; visit < 50; visit++) {
+        Sentence s{{cls, 5, 6, 7, 5, 6, 7, 5, sep}, 7, {}};
+        s.visit = visit;
+        int k[2];
+        for (o.canvas = 0; o.canvas < 2; o.canvas++) {
+            const Example e = find_objective("diffusion").make(s, 3, o);
+            CHECK(e.told == (o.canvas == 0 ? 8 : 0));
+            k[o.canvas] = int(std::lround(8 / e.labels.weights.at(0) / 2));
+            CHECK(e.labels.size() == k[o.canvas]);  // only the last place is [SEP], so all hidden places are predicted
+        }
+        CHECK(std::abs(k[0] - k[1]) == 4);
+    }
+}
+
+// In a batch, every question of its sentences has its own weight, and every inert question has the weight 0. The loss is
 // the mean over the questions of the sentences.
 TEST_CASE("objective draws: a batch asks what its sentences ask, once each, and inert rows for nothing") {
     const std::vector<Sentence> text = {{{cls, 5, 6, sep}, 7, {6, 7, sep}},
@@ -649,23 +740,21 @@ TEST_CASE("objective draws: a batch asks what its sentences ask, once each, and 
                     CAPTURE(std::string(objective.name));
                     CAPTURE(pad);
                     ObjectiveOptions o = options();
-                    if (table == &insertion_objectives())
-                        o.insertion.canvases = canvases;
-                    else if (canvases > 1)
-                        continue;
+                    o.canvases = canvases;
                     const Batch b = objective.batch(all, 3, o, pad);
                     std::size_t m = 0, document = 0;
                     int row = 0, choice = 0;
                     for (const Sentence* s : all)
-                        for (int c = 0; c < o.insertion.canvases; c++, document++) {
+                        for (int c = 0; c < (objective.has(Objective::canvases) ? canvases : 1); c++, document++) {
                             ObjectiveOptions one = o;
-                            one.insertion.canvas = c;
+                            one.canvases = objective.has(Objective::canvases) ? canvases : 1;
+                            one.canvas = c;
                             const Example e = objective.make(*s, 3, one);
                             CHECK(b.labels.begin.at(document) == int(m));
                             for (int q = 0; q < e.labels.size(); q++, m++) {
                                 CHECK(b.labels.rows.at(m) == row + e.labels.rows[std::size_t(q)]);
                                 CHECK(b.labels.tokens.at(m) == e.labels.tokens[std::size_t(q)]);
-                                CHECK(b.labels.weights.at(m) == 1);
+                                CHECK(b.labels.weights.at(m) == e.labels.weights.at(std::size_t(q)));
                                 CHECK(b.scored.ids.at(m) == e.rows.ids[std::size_t(e.labels.rows[std::size_t(q)])]);
                                 const Choices& own = e.labels.choices;
                                 for (int j = own.begin.size() > 1 ? own.begin[std::size_t(q)] : 0;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Masked diffusion. Some of the places of a text are hidden behind [MASK], and the model predicts the tokens of all
+// hidden places at once, from the visible ones. The loss is a bound on the negative log-likelihood.
+//
+// The bound in continuous time (Sahoo et al. 2024; Shi et al. 2024) hides each place with a probability that depends on
+// the time t, and weighs the loss at time t. If the model does not read t, the same bound is a mean over the number k of
+// hidden places (Uria et al. 2014; Hoogeboom et al. 2022): with P places,
+//     B(x) = E over k = 1 .. P, uniform, and over all sets S of k places, of  P/k sum over i in S of CE_i(S),
+// where CE_i(S) = -log p(x_i | the visible places). It is also the mean of -log p(x) over all orders in which the P
+// places can be predicted one by one. So no schedule, no time and no smallest probability is needed.
+#include <algorithm>
+#include <numeric>
+
+#include "models/tasks/objective_parts.h"
+
+namespace masquerade {
+namespace {
+
+// Returns a number from 0 to 2^64 - 1 for canvas `canvas` of a sentence. The numbers of sentences that follow one
+// another in training are spread evenly, because each is the last one plus 2^64 divided by the golden ratio. Wherever
+// this stream of sentences is cut into batches, the numbers k of a batch are therefore spread evenly, too, but the
+// number of a sentence does not depend on its batch. The canvases of a sentence are spread evenly as well.
+std::uint64_t spread(const Sentence& s, const ObjectiveOptions& o) {
+    Sequence random(o.seed, "diffusion");
+    const std::uint64_t high = random.bits(), first = high << 32 | random.bits();
+    return first + s.visit * 0x9E3779B97F4A7C15u + std::uint64_t(o.canvas) * (~std::uint64_t(0) / o.canvases);
+}
+
+// Draws k of `places` places uniformly. Returns for each place whether it was drawn.
+std::vector<char> drawn_places(int places, int k, Sequence random) {
+    std::vector<int> order(places);
+    std::iota(order.begin(), order.end(), 0);
+    std::vector<char> all(places);
+    for (int i = 0; i < k; i++) {
+        std::swap(order[i], order[i + int(random.below(places - i))]);
+        all[order[i]] = true;
+    }
+    return all;
+}
+
+}  // namespace
+
+Example diffusion(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    const bool pair = !s.target.empty();
+    Example e;
+    for (int i = 0; i < (pair ? int(s.ids.size()) : 1); i++) e.rows.push(s.ids[i], o.source_type, i, s.name);
+    const int context = e.rows.count(), type = pair ? o.target_type : o.source_type;
+    const Tokens words = pair ? s.target : Tokens(s.ids.begin() + 1, s.ids.end());  // the last one is [SEP]
+    const int n = int(words.size()) - 1, start = pair ? o.target_position(context) : 1;
+    const bool ends = o.diffusion.canvas == DiffusionRule::ends;
+    const int places = ends ? std::max(n + 1, pair ? o.diffusion.target_places : o.diffusion.text_places) : n;
+    const int k = places > 0 ? 1 + int((unsigned __int128)(spread(s, o)) * unsigned(places) >> 64) : 0;
+    const std::vector<char> hidden =
+        drawn_places(places, k, Sequence(o.seed, text("diffusion.", o.canvas), s.name, step));
+    const int name = s.name ^ o.canvas << 26;  // gives each canvas of a sentence a dropout mask of its own
+    bool ended = false;                        // whether a visible [SEP] stands before place i
+    for (int i = 0; i < std::max(places, n + 1); i++) {
+        const int token = i < n ? words[i] : words.back();
+        const bool asked = i < places && hidden[i] && !ended;
+        if (asked) e.labels.push(e.rows.count(), token, double(places) / k / o.canvases);
+        ended = ended || (i >= n && !asked);
+        e.rows.push(asked ? o.mask : token, type, start + i, name);
+    }
+    for (int i = 0; i < context; i++) e.rows.document[i] = name;
+    e.document = {context, e.rows.count() - context};
+    e.told = o.canvas == 0 ? n + 1 : 0;
+    return e;
+}
+
+}  // namespace masquerade
