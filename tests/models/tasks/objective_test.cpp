@@ -102,7 +102,7 @@ TEST_CASE("objective: draws go by seed, sentence and step, each by itself") {
     s.ids.push_back(2);
     for (int i = 0; i < 40; i++) s.ids.push_back(5 + i % (V - 5));
     s.ids.push_back(3);
-    s.target = {7, 8, 9, 3};
+    s.target = {7, 8, 9, 10, 11, 12, 13, 14, 7, 8, 9, 3};
     other = s;
     other.name = 1;
     for (const char* name :
