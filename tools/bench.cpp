@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // ./bench measures the speed of this engine. If other software for the same work is installed, tools/bench/compare.py
 // runs ./bench and this software alternately.
+#include <algorithm>
+#include <string_view>
+
 #include "tools/bench/bench.h"
 #include "tools/say.h"
 
@@ -15,7 +18,8 @@ struct Case {
 constexpr Case cases[] = {{"tokenizer", "encoding, decoding and training of WordPiece", tokenizer_case},
                           {"train", "full training steps of BERT and UniVAE", train_case},
                           {"attention", "attention alone, on full, causal and prefix masks", attention_case},
-                          {"decode", "generation: UniVAE greedily, UniLM with beam search", decode_case}};
+                          {"decode", "generation: UniVAE greedily, UniLM with beam search", decode_case},
+                          {"many", "one training run by several processes", many_case}};
 
 // Runs one of the cases. If Ctrl-C stops the case, the measurements that are complete by then are still written.
 void run(Bench& bench, const RunCase& work) {
@@ -33,6 +37,8 @@ void run(Bench& bench, const RunCase& work) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    // In all other cases, processes that mpirun has started measure independently.
+    const bool many = std::count(argv, argv + argc, std::string_view("many")) > 0;
     Options commands[std::size(cases)];
     Bench::Options options;
     RunCase works[std::size(cases)];
@@ -55,5 +61,5 @@ int main(int argc, char** argv) {
         say("\n./bench CASE measures; ./bench CASE --help lists its options\n");
     };
     return run_program(argc, argv, "bench", "Measures speed; tools/bench/compare.py compares it with other software",
-                       setup, body, Work::measurements);
+                       setup, body, Work::measurements, many ? Together::yes : Together::no);
 }

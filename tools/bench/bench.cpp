@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/memory.h"
+#include "engine/base/processes.h"
 #include "engine/base/wrap.h"
 #include "engine/base/write_file.h"
 #include "input/input.h"
@@ -166,7 +167,7 @@ void Bench::end(bool complete) {
     (*all_)["complete"] = complete;
     save();
     if (options.json) say("show", {{"text", all_->dump(2) + '\n'}});
-    if (!options.turns)
+    if (!options.turns && has_peer)
         show(fmt::format("\nonly this engine was measured; tools/bench/compare.py {} compares it with other software\n",
                          (*all_)["case"].get<std::string>()));
 }
@@ -199,7 +200,7 @@ void Bench::show(const std::string& text) const {
 }
 
 void Bench::save() const {
-    if (!options.save.empty()) replace_file(options.save, all_->dump(2) + '\n');
+    if (!options.save.empty() && first_process()) replace_file(options.save, all_->dump(2) + '\n');
 }
 
 }  // namespace masquerade

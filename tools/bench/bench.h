@@ -79,6 +79,7 @@ class Bench {
 
     const Options options;
     const Common common;
+    bool has_peer = true;  // whether compare.py knows other software for this case
 
   private:
     void say(const char* what, Json message) const;
@@ -98,5 +99,6 @@ RunCase tokenizer_case(Options& app);
 RunCase train_case(Options& app);
 RunCase attention_case(Options& app);
 RunCase decode_case(Options& app);
+RunCase many_case(Options& app);
 
 }  // namespace masquerade

@@ -39,7 +39,8 @@ Option Option::between(double least, double most) const { return Option(option_-
 Option Option::one_of(const std::vector<std::string>& words) const {
     return Option(option_->check(CLI::IsMember(words)));
 }
-Option Option::list() const { return Option(option_->delimiter(',')); }
+// The option gets one value each time, because CLI11 would otherwise read a positional word as another element.
+Option Option::list() const { return Option(option_->delimiter(',')->allow_extra_args(false)); }
 Option Option::required() const { return Option(option_->required()); }
 Option Option::needs(Option other) const { return Option(option_->needs(other.option_)); }
 Option Option::excludes(Option other) const { return Option(option_->excludes(other.option_)); }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "engine/base/processes.h"
+#include "engine/io/checkpoint.h"
+#include "engine/tensor/copy.h"
+#include "models/runs/training.h"
+#include "tools/bench/many.h"
+#include "tools/bench/measure.h"
+
+namespace masquerade {
+namespace {
+
+constexpr int steps = 10;  // of a run
+
+// Passes all exchanges on to the processes of this program, and counts their seconds. While an object of this class
+// exists, processes() is this object.
+class TimedProcesses : public Processes {
+  public:
+    TimedProcesses() : all_(processes()) { use_processes(this); }
+    ~TimedProcesses() override { use_processes(&all_); }
+    int rank() const override { return all_.rank(); }
+    int count() const override { return all_.count(); }
+    void exchange(const std::vector<Bytes>& send, const std::vector<Bytes>& receive, int line) override {
+        const double start = steady_seconds();
+        all_.exchange(send, receive, line);
+        seconds += steady_seconds() - start;
+        bytes_sent = all_.bytes_sent;
+    }
+    void abort(int status) override { all_.abort(status); }
+    void leave() override { all_.leave(); }
+
+    double seconds = 0;
+
+  private:
+    Processes& all_;
+};
+
+// Passes everything on to another task, and notes the time at which the gradient is complete.
+class TimedTask : public Task {
+  public:
+    TimedTask(std::unique_ptr<Task> task, const TimedProcesses& all) : task_(std::move(task)), all_(all) {}
+    std::string next_batch(std::int64_t step) override { return task_->next_batch(step); }
+    int parts() const override { return task_->parts(); }
+    std::string next_part() override { return task_->next_part(); }
+    Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) override {
+        return task_->loss(tape, step, schedule_steps);
+    }
+    void keep() override { task_->keep(); }
+    void learn(Tape& tape) override {
+        if (parts() > 1 || !alone()) wait_for(tape.device);  // otherwise, this is inside a CUDA graph
+        gradient_end = steady_seconds();
+        exchanged = all_.seconds;
+        task_->learn(tape);
+    }
+    std::int64_t batch_tokens() const override { return task_->batch_tokens(); }
+    std::function<std::vector<Metric>()> metrics() override { return task_->metrics(); }
+    void save(const std::string& folder) const override { task_->save(folder); }
+
+    double gradient_end = 0;  // steady_seconds()
+    double exchanged = 0;     // TimedProcesses::seconds at this time
+
+  private:
+    const std::unique_ptr<Task> task_;
+    const TimedProcesses& all_;
+};
+
+std::unique_ptr<Training> training_of(const Bench& bench, const MeasuredRun& run) {
+    NewTraining wanted;
+    wanted.words = run.words;
+    wanted.data = run.data;
+    if (bench.common.seed_given) wanted.words.push_back("seed=" + std::to_string(bench.common.seed));
+    wanted.device = bench.common.device;
+    return std::make_unique<Training>(wanted);
+}
+
+double gradient_bytes(const Run& run) { return double(run.parameters.trained(run.parameters.gradients()).bytes()); }
+
+// Exchanges messages of growing size, as the exchange of gradients does: at the same time, each process sends a message
+// to each other process. The largest ones have `largest` bytes. Adds their times to `row`.
+void measure_messages(std::size_t largest, Json& row) {
+    Processes& all = processes();
+    const std::size_t count = std::size_t(all.count()), others = count - 1;
+    std::vector<std::size_t> sizes;
+    for (std::size_t size = 8; size < largest / 2; size *= 8) sizes.push_back(size);
+    sizes.push_back(largest);
+    std::vector<std::pair<double, double>> messages;
+    std::string out(largest, 'x');
+    std::vector<std::string> in(count, out);
+    for (std::size_t size : sizes) {
+        std::vector<Bytes> send(count, {out.data(), size}), receive;
+        for (std::string& each : in) receive.push_back({each.data(), size});
+        const std::size_t turns = std::clamp<std::size_t>((1 << 25) / (size * others), 10, 500);
+        std::vector<double> seconds;
+        for (std::size_t i = 0; i < 2 * turns; i++) {
+            const double start = steady_seconds();
+            all.exchange(send, receive, __LINE__);
+            if (i >= turns) seconds.push_back(steady_seconds() - start);  // the first half only warms up
+        }
+        messages.emplace_back(double(size * others), from_first(spread_of(seconds).median));
+        row["messages"].push_back({{"bytes", size * others}, {"seconds", messages.back().second}});
+    }
+    const auto [latency, bandwidth] = line_through(messages);
+    row["latency"] = latency, row["bandwidth"] = bandwidth;
+}
+
+}  // namespace
+
+RunSizes sizes_of(const Bench& bench, const MeasuredRun& run) {
+    const std::unique_ptr<Training> made = training_of(bench, run);
+    return {gradient_bytes(*made->run), made->options.parts};
+}
+
+Json measure_together(Bench& bench, const MeasuredRun& run) {
+    TimedProcesses all;
+    const std::unique_ptr<Training> made = training_of(bench, run);
+    Training& t = *made;
+    auto task = std::make_unique<TimedTask>(std::move(t.task), all);
+    const TimedTask& timed = *task;
+    t.task = std::move(task);
+    Trainer& trainer = t.trainer();
+    const std::string weights = fmt::format("{:016x}", checksum_of(t.run->parameters));
+    expect_equal("weights " + weights);
+    const int count = all.count(), parts = t.options.parts;
+    double update = 0;
+    // One step, with the same exchanges as in Trainer::run(): whether to stop, and the time.
+    const auto step = [&] {
+        for (int asked : gather_values(int(stop_requested())))
+            if (asked) throw Stopped{};
+        trainer.train_step();
+        update += steady_seconds() - timed.gradient_end - (all.seconds - timed.exchanged);
+        from_first(steady_seconds());
+    };
+    step();
+    step();  // the second step uses the memory plan
+    std::vector<double> runs, exchanges, updates;
+    std::uint64_t sent = 0;
+    for (int i = 0; i < bench.options.repeats; i++) {
+        from_first(0);  // so that all processes begin together
+        const double start = steady_seconds();
+        all.seconds = update = 0;
+        const std::uint64_t before = all.bytes_sent;
+        for (int k = 0; k < steps; k++) step();
+        runs.push_back((steady_seconds() - start) / steps);
+        exchanges.push_back(all.seconds / steps), updates.push_back(update / steps);
+        sent = (all.bytes_sent - before) / steps;
+    }
+    const Spread seconds = spread_of(runs);
+    struct Shares {
+        double exchange, update;
+    };
+    std::vector<Shares> of_all = gather_values(Shares{spread_of(exchanges).median, spread_of(updates).median});
+    std::sort(of_all.begin(), of_all.end(), [](const Shares& a, const Shares& b) { return a.exchange < b.exchange; });
+    const Shares slowest = of_all.front();  // it has the most to compute, so the others wait for it
+    const PartRange share = share_of(parts, 0, count);
+    Json row = {
+        {"name", fmt::format("{}, {} process{}", t.kind->name, count, count == 1 ? "" : "es")},
+        {"model", t.kind->name},
+        {"description", t.run->description()},
+        {"precision", name_of(t.run->common().precision)},
+        {"parameters", t.run->parameters.count()},
+        {"gradient_bytes", gradient_bytes(*t.run)},
+        {"processes", count},
+        {"threads", threads()},
+        {"parts", parts},
+        {"batch_tokens", timed.batch_tokens()},
+        {"seconds", {{"median", seconds.median}, {"least", seconds.least}, {"most", seconds.most}}},
+        {"runs", runs},
+        {"part", (seconds.median - slowest.exchange - slowest.update) / share.count()},
+        {"update", slowest.update},
+        {"exchange", {{"least", slowest.exchange}, {"most", of_all.back().exchange}}},
+        {"sent", sent},
+    };
+    row["weights"] = fmt::format("{:016x}", checksum_of(t.run->parameters));
+    if (count > 1) measure_messages(std::size_t(gradient_bytes(*t.run)) / std::size_t(count), row);
+    return row;
+}
+
+}  // namespace masquerade
