@@ -38,6 +38,52 @@ if command -v gnuplot >/dev/null; then
     is 'a picture' 1 "$(grep -c '</svg>' "$folder/picture.svg")"
 fi
 
+# ---- many processes --------------------------------------------------------------------------------------------------
+small=(lm layers=1 width=16 heads=2 inner=16 vocabulary=64 max_length=16 batch_tokens=200 precision=f32)
+for i in $(seq 60); do echo "the $((i % 7)) cats see $((i % 5)) dogs" ; done >"$folder/lines"
+many=("$bench" --device cpu --repeats 1 many "${small[@]}" --data "$folder/lines")
+"${many[@]}" --processes 1 >"$folder/said"
+is 'one process' 0 $?
+is 'one process: a row' 1 "$(grep -cE '^ +1 +[0-9]+ +[0-9.]+ +[0-9.]+ - [0-9.]+$' "$folder/said")"
+refuses 'without mpirun' 1 'there is no mpirun: run make deps-mpi, then make and make bench' env PATH=/nowhere "$PWD/$bench" many
+refuses 'no messages' 2 'give --processes 2, or --latency and --bandwidth' "${many[@]}" --processes 1 --simulate
+refuses 'no such setting' 1 'lm by 1 process was not measured: unknown setting widht' "${many[@]}" widht=3 --simulate --latency 1 --bandwidth 1
+# A step of 8 parts of 10 ms, with an update of 2 ms and latencies of 100 us.
+"${many[@]}" parts=8 --simulate --part 10 --update 2 --latency 100 --bandwidth 1e6 >"$folder/said"
+is 'simulated: status' 0 $?
+is 'simulated: one process' '8 82.0 0.00 82.0 1.00 100 %' "$(awk '$1 == 1' "$folder/said" | tr -s ' ' | cut -d ' ' -f 3-)"
+is 'simulated: eight processes' '8 12.0 0.60 12.6 6.51 81 %' "$(awk '$1 == 8' "$folder/said" | tr -s ' ' | cut -d ' ' -f 3-)"
+is 'simulated: 1024 processes' '1024 12.0 0.60 12.6 833 81 %' "$(awk '$1 == 1024' "$folder/said" | tr -s ' ' | cut -d ' ' -f 3-)"
+"${many[@]}" parts=8 --simulate --part 10 --latency 100 --bandwidth 1e6 --node 4 --between 1e-6 >"$folder/said"
+is 'simulated: within a node' 1 "$(awk '$1 == 4 && $4 < 1' "$folder/said" | grep -c .)"
+is 'simulated: between nodes' 1 "$(awk '$1 == 8 && $4 > 1000' "$folder/said" | grep -c .)"
+if command -v mpirun >/dev/null && [ -e build/release/libmasquerade_mpi.so ]; then
+    "${many[@]}" --simulate --save "$folder/saved" >"$folder/said"
+    is 'many: status' 0 $?
+    is 'many: rows' '1 2 4' "$(awk '/measured:$/ { exit } $3 ~ /^[0-9.]+$/ && $5 == "-" { print $1 }' "$folder/said" | xargs)"
+    is 'many: predicted and measured' '2 4' "$(awk '/measured:$/ { on = 1 } on && $5 ~ /^[0-9.]+$/ { print $1 }' "$folder/said" | xargs)"
+    # Of a gradient of G bytes, each of N processes sends 2 G (N - 1) / N, and less than 1000 bytes of small messages.
+    # All compute the same bits.
+    python3 - "$folder/saved" >"$folder/found" <<'END'
+import json, sys
+rows = [row for row in json.load(open(sys.argv[1]))["rows"] if "weights" in row]
+for row in rows:
+    n = row["processes"]
+    print(n, 0 <= row["sent"] - 2 * row["gradient_bytes"] * (n - 1) / n < 1000, row["weights"] == rows[0]["weights"],
+          row["exchange"]["most"] < row["seconds"]["median"], row["part"] > 0, row["update"] > 0)
+END
+    is 'many: bytes, bits and times' "$(printf '%d True True True True True\n' 1 2 4)" "$(cat "$folder/found")"
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -q -n 2 "${many[@]}" >"$folder/said"
+    is 'started by mpirun' '0 2' "$? $(awk '$5 == "-" { print $1 }' "$folder/said")"
+    message=$(OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -q -n 2 "${many[@]}" --simulate 2>&1)
+    is 'started by mpirun, --simulate' 'error: --simulate starts processes itself: leave out mpirun or srun' \
+        "$(grep '^error: ' <<< "$message" | head -n 1)"
+    MASQUERADE_MPI=/nowhere.so refuses 'no library' 1 'lm by 2 processes was not measured: the MPI library /nowhere.so cannot be opened' \
+        "${many[@]}" --processes 2
+else
+    echo 'skipped: there is no mpirun, or no libmasquerade_mpi.so: make deps-mpi, then make'
+fi
+
 # ---- beside other software -------------------------------------------------------------------------------------------
 if command -v python3 >/dev/null; then
     python3 tests/tools/compare_test.py >"$folder/said" 2>&1

@@ -213,6 +213,11 @@ row_bench_tokenizer() {
     shows 'bench tokenizer, no text' bench tokenizer --text "$hostile.none"
 }
 row_bench_train() { shows 'bench train' bench train --marks "$hostile"; }
+row_bench_many() {
+    shows 'bench many' bench --repeats 1 --save "$hostile.bench" many lm "$hostile" --data "$hostile.txt" --processes 1
+    shows 'bench many, no text' bench many lm --data "$hostile.none" --processes 1
+    shows 'bench many, no text for --simulate' bench many lm --data "$hostile.none" --simulate --latency 1 --bandwidth 1
+}
 row_bench_decode() { shows 'bench decode' bench decode --models "$hostile"; }
 row_corpus_build() { shows 'corpus build' corpus build --lists "$hostile.none" --out "$hostile.corpus"; }
 row_corpus_grammar() {

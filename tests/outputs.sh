@@ -46,6 +46,7 @@ inspect report	--out	inspect report run --data other.tsv
 inspect report	--out	inspect report run/step-000002
 inspect checkpoint	--logits	inspect checkpoint model --tokens vocab
 bench	--save	bench tokenizer --text lines.txt --vocab vocab
+bench	--save	bench many lm --data lines.txt --processes 1
 bench attention	--plot	bench attention --kinds softmax'
 # Options that name an output folder. Nothing in the folder is replaced, or the command reads no file.
 folders='train --out
@@ -62,6 +63,7 @@ tokenize --check
 corpus build --lists
 bench tokenizer --text
 bench tokenizer --vocab
+bench many --data
 inspect checkpoint path'
 
 rm log

@@ -88,18 +88,20 @@ constexpr const char* row_form = "{:>9}{:>9}{:>12}{:>18}{:>8}{:>16}{:>11}\n";
 std::string head_of_rows() {
     return fmt::format(row_form, "processes", "threads", "ms a step", "range", "ratio", "exchange ms", "MiB sent");
 }
-// Returns a line of the table; `one` is the row of one process, or null.
+// Returns a line of the table. `one` is the row of one process, or null.
 std::string line_of(const Json& row, const Json& one) {
     const auto ms = [](const Json& seconds) { return figures(seconds.get<double>() / milli); };
     const bool many = row["processes"] > 1;
-    return fmt::format(row_form, row["processes"].get<int>(), row["threads"].get<int>(), ms(row["seconds"]["median"]),
-                       ms(row["seconds"]["least"]) + " - " + ms(row["seconds"]["most"]),
-                       one.is_null() ? "" : figures(median_of(row) / median_of(one)),
-                       many ? ms(row["exchange"]["least"]) + " - " + ms(row["exchange"]["most"]) : "",
-                       many ? figures(row["sent"].get<double>() / (1 << 20)) : "");
+    const std::string line =
+        fmt::format(row_form, row["processes"].get<int>(), row["threads"].get<int>(), ms(row["seconds"]["median"]),
+                    ms(row["seconds"]["least"]) + " - " + ms(row["seconds"]["most"]),
+                    one.is_null() ? "" : figures(median_of(row) / median_of(one)),
+                    many ? ms(row["exchange"]["least"]) + " - " + ms(row["exchange"]["most"]) : "",
+                    many ? figures(row["sent"].get<double>() / (1 << 20)) : "");
+    return line.substr(0, line.find_last_not_of(" \n") + 1) + '\n';
 }
 std::string about(const Json& row) {
-    return fmt::format("{}: {}\n  {:.2f} M parameters, {}, {} parts of {} tokens together\n",
+    return fmt::format("{}: {}\n  {:.2f} M parameters, {}, parts={}, {} tokens in a batch\n",
                        row["model"].get<std::string>(), row["description"].get<std::string>(),
                        row["parameters"].get<double>() / 1e6, row["precision"].get<std::string>(),
                        row["parts"].get<int>(), row["batch_tokens"].get<int>());

@@ -175,7 +175,7 @@ Json measure_together(Bench& bench, const MeasuredRun& run) {
         {"sent", sent},
     };
     row["weights"] = fmt::format("{:016x}", checksum_of(t.run->parameters));
-    if (count > 1) measure_messages(std::size_t(gradient_bytes(*t.run)) / std::size_t(count), row);
+    if (count > 1) measure_messages(std::max(1024, int(gradient_bytes(*t.run) / count)), row);
     return row;
 }
 

@@ -29,7 +29,7 @@ Prediction predict(const Cluster& c, int parts, int count, double gradient_bytes
 std::pair<double, double> line_through(const std::vector<std::pair<double, double>>& messages) {
     const auto [few, quick] = messages.front();
     const auto [many, slow] = messages.back();
-    const double per_byte = std::max(0.0, (slow - quick) / (many - few));
+    const double per_byte = std::max(1e-15, (slow - quick) / (many - few));  // not 0: JSON has no infinity
     return {std::max(0.0, quick - per_byte * few), 1 / per_byte};
 }
 
