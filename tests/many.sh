@@ -206,6 +206,39 @@ many 2 $arguments --steps 300 > said 2>&1
 cmp -s alone/step-000300/state.safetensors killed/step-000300/state.safetensors
 is "bits after $killed kills (RANDOM=${SEED:-$$})" 0 $?
 
+# A job of docs/examples/many.sbatch whose processes receive SIGTERM before its time is over, and that is then submitted
+# again, has the bits of a job without a stop. The variables are those that Slurm sets, and mpirun plays srun.
+mkdir bin
+cat > bin/srun << 'END'
+#!/usr/bin/env bash
+[ "$1 $2" = '--mpi=pmix --cpus-per-task=1' ] || { echo "error: srun $*"; exit 1; }
+exec mpirun -q -n "$SLURM_NTASKS" "${@:3}"
+END
+chmod +x bin/srun
+job() {  # job FOLDER: its run has the name FOLDER, by which ranks() finds its processes
+    ln -sf "$root/train" train
+    # shellcheck disable=SC2086
+    PATH=$PWD/bin:$PATH SLURM_NTASKS=2 SLURM_CPUS_PER_TASK=1 NAME=$PWD/$1 STEPS=300 \
+        exec bash "$root/docs/examples/many.sbatch" $run --device cpu save_every=100000
+}
+(trap - EXIT; job job-straight > said 2>&1)
+is 'a job: status' 0 $?
+is 'a job: processes' 2 "$(python3 -c 'import json; print(json.load(open("job-straight/run.json"))["processes"])')"
+(trap - EXIT; job job-stopped > said 2>&1) & launched=$!
+for _ in $(seq 400); do [ -s job-stopped/log.jsonl ] && break; sleep 0.02; done
+kill -TERM $(ranks $PWD/job-stopped | cut -d ' ' -f 1)  # Slurm sends the signal to all of them
+wait $launched
+is 'a job that is stopped: status' 0 $?
+has 'a job that is stopped' 'stopped as asked after' "$(cat said)"
+(trap - EXIT; job job-stopped > said 2>&1)
+is 'a job that is submitted again: status' 0 $?
+has 'a job that is submitted again' 'done after 300 steps' "$(cat said)"
+for file in model.safetensors state.safetensors; do
+    cmp -s job-straight/step-000300/$file job-stopped/step-000300/$file
+    is "a job that is submitted again: $file" 0 $?
+done
+rm -rf job-straight job-stopped
+
 # Errors: one line, whatever the number of processes.
 refuses 'a wrong setting' 2 'error: unknown setting widht' many 4 widht=3
 refuses 'no such text' 1 'nowhere.txt' many 4 --data nowhere.txt
