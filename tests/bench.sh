@@ -62,8 +62,8 @@ if command -v mpirun >/dev/null && [ -e build/release/libmasquerade_mpi.so ]; th
     is 'many: status' 0 $?
     is 'many: rows' '1 2 4' "$(awk '/measured:$/ { exit } $3 ~ /^[0-9.]+$/ && $5 == "-" { print $1 }' "$folder/said" | xargs)"
     is 'many: predicted and measured' '2 4' "$(awk '/measured:$/ { on = 1 } on && $5 ~ /^[0-9.]+$/ { print $1 }' "$folder/said" | xargs)"
-    # Of a gradient of G bytes, each of N processes sends 2 G (N - 1) / N, and less than 1000 bytes of small messages.
-    # All compute the same bits.
+    # If the gradient has G bytes, each of N processes sends 2 G (N - 1) / N bytes, and less than 1000 bytes of small
+    # messages. All processes compute the same bits.
     python3 - "$folder/saved" >"$folder/found" <<'END'
 import json, sys
 rows = [row for row in json.load(open(sys.argv[1]))["rows"] if "weights" in row]

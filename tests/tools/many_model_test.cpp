@@ -46,6 +46,7 @@ TEST_CASE("many: the time of a step") {
     c.bandwidth_between = 1e7;
     CHECK(predict(c, 8, 8, 4000).exchange == doctest::Approx(6 * 0.0001 + 3000e-6));
     CHECK(predict(c, 8, 4, 4000).exchange == doctest::Approx(6 * 0.0001 + 6000e-6));
+    CHECK(predict(c, 8, 2, 4000).exchange == doctest::Approx(6 * 0.0001 + 4000e-6));  // fewer than a node has
 }
 
 TEST_CASE("many: latency and bandwidth of messages") {

@@ -69,14 +69,15 @@ Json row_of(const Bench& bench, const MeasuredRun& run, int count, int threads) 
     std::string command =
         text(count > 1 ? text(allow, "mpirun -n ", count, ' ') : "", shell_word(program), " --device ",
              name_of(bench.common.device), " --threads ", threads, " --repeats ", bench.options.repeats,
-             bench.common.seed_given ? text(" --seed ", bench.common.seed) : "", " --save ", shell_word(file), " many --processes 1");
+             bench.common.seed_given ? text(" --seed ", bench.common.seed) : "", " --save ", shell_word(file),
+             " many --processes 1");
     for (const std::string& word : run.words) command += ' ' + shell_quoted(word);
     if (!run.data.empty()) command += " --data " + shell_word(run.data);
     const std::string error = first_line_of(command + " 2>&1 | sed -n 's/^error: //p'");
     if (!std::filesystem::exists(file)) {
         bench.progress("");  // throws Stopped after Ctrl-C, which the other processes have received, too
-        throw Error(run.words[0], " by ", count, count == 1 ? " process" : " processes", " was not measured: ",
-                    error.empty() ? "no error message" : error);
+        throw Error(run.words[0], " by ", count, count == 1 ? " process" : " processes",
+                    " was not measured: ", error.empty() ? "no error message" : error);
     }
     return parse_input<Error>(read_input<Error>(file), file).at("rows").at(0);
 }
@@ -169,9 +170,8 @@ void show_prediction(Bench& bench, const Cluster& c, const RunSizes& sizes) {
 // same number of threads are measured, too. If there are more threads than processors, they take turns.
 void compare(Bench& bench, const MeasuredRun& run, const std::map<int, Json>& rows, Cluster c) {
     constexpr const char* form = "{:>9}{:>9}{:>15}{:>15}{:>8}\n";
-    std::string said =
-        "predicted for this machine from one process that computes alone, and measured:\n" +
-        fmt::format(form, "processes", "threads", "predicted ms", "measured ms", "ratio");
+    std::string said = "predicted for this machine from one process that computes alone, and measured:\n" +
+                       fmt::format(form, "processes", "threads", "predicted ms", "measured ms", "ratio");
     std::map<int, Json> single = {{threads(), rows.at(1)}};
     for (const auto& [count, row] : rows) {
         if (count == 1) continue;
@@ -215,8 +215,9 @@ void run(Bench& bench, CaseOptions o) {
     if (o.simulate) {
         if (!alone()) throw BadUsage("--simulate starts processes itself: leave out mpirun or srun");
         if (!many && o.measures_messages())
-            throw BadUsage("--simulate measures messages between processes: give --processes 2, or --latency and "
-                           "--bandwidth");
+            throw BadUsage(
+                "--simulate measures messages between processes: give --processes 2, or --latency and "
+                "--bandwidth");
         o.processes.insert(o.processes.begin(), 1);
     }
     std::sort(o.processes.begin(), o.processes.end());
@@ -231,7 +232,8 @@ void run(Bench& bench, CaseOptions o) {
         return;
     }
     if (many && (!o.simulate || o.measures_messages())) expect_mpi();
-    bench.begin(Json::object(), "", one_text);
+    const bool measures = !o.simulate || o.measures_messages() || o.measures_part();
+    bench.begin(Json::object(), "", measures ? one_text : "Nothing is measured, because all times are given.\n\n");
     for (const MeasuredRun& run : runs) {
         if (o.simulate)
             simulate(bench, run, o);
@@ -248,10 +250,11 @@ RunCase many_case(Options& app) {
               "settings as for ./train (default: univae, then unilm objective=lm); parts is the largest number of "
               "processes by default");
     app.input("--data", o->run.data, "FILE", "text as for ./train (default: corpus/)");
-    app.number("--processes", o->processes, 1, 1024,
-               "numbers of processes to measure on this machine; mpirun starts them (default: 1,2,4). If mpirun or srun "
-               "has started ./bench itself, only these processes are measured",
-               "N,...")
+    app.number(
+           "--processes", o->processes, 1, 1024,
+           "numbers of processes to measure on this machine; mpirun starts them (default: 1,2,4). If mpirun or srun "
+           "has started ./bench itself, only these processes are measured",
+           "N,...")
         .list();
     const Option simulate = app.flag("--simulate", o->simulate, "predict a step of 1, 2, 4, ..., 1024 processes");
     const auto number = [&](const char* name, double& value, const char* what, const char* unit) {

@@ -9,7 +9,7 @@
 
 namespace masquerade {
 
-// What a process exchanges with the others in one step of training.
+// The data that a process exchanges with the others in one step of training.
 struct StepExchange {
     int calls = 0;     // of Processes::exchange()
     double bytes = 0;  // that a process sends in these calls; the largest number of all processes
