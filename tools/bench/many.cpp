@@ -74,12 +74,13 @@ Json row_of(const Bench& bench, const MeasuredRun& run, int count, int threads) 
     for (const std::string& word : run.words) command += ' ' + shell_quoted(word);
     if (!run.data.empty()) command += " --data " + shell_word(run.data);
     const std::string error = first_line_of(command + " 2>&1 | sed -n 's/^error: //p'");
-    if (!std::filesystem::exists(file)) {
-        bench.progress("");  // throws Stopped after Ctrl-C, which the other processes have received, too
-        throw Error(run.words[0], " by ", count, count == 1 ? " process" : " processes",
-                    " was not measured: ", error.empty() ? "no error message" : error);
+    if (std::filesystem::exists(file)) {
+        const Json all = parse_input<Error>(read_input<Error>(file), file);
+        if (all.at("complete")) return all.at("rows").at(0);
     }
-    return parse_input<Error>(read_input<Error>(file), file).at("rows").at(0);
+    bench.progress("");  // throws Stopped after Ctrl-C, which the other processes have received, too
+    throw Error(run.words[0], " by ", count, count == 1 ? " process" : " processes",
+                " was not measured: ", error.empty() ? "no error message" : error);
 }
 
 double median_of(const Json& row) { return row["seconds"]["median"]; }
