@@ -42,16 +42,23 @@ Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, con
     return sums;
 }
 
+// The values of a latent, (B,Z), on the host, where they outlive the step of the tape that has computed them.
+struct LatentValues {
+    Shape shape;
+    DType dtype;
+    Numbers numbers;
+};
+
 // Returns z with its rows shifted by one, so that every document gets the z of the previous document. The first
 // document of a batch gets `before`, the last row of z in the previous batch. In the first batch, `before` is empty,
 // and the first document gets the last row of z. Sets `before` to the last row of z.
-Tensor* neighbours(Tape& tape, const Tensor* z, Numbers& before) {
+LatentValues neighbours(const Tensor* z, Numbers& before) {
     Numbers moved = numbers_of(z->view());
     std::rotate(moved.begin(), moved.end() - z->columns(), moved.end());
     Numbers last(moved.begin(), moved.begin() + z->columns());
     if (!before.empty()) std::copy(before.begin(), before.end(), moved.begin());
     before = std::move(last);
-    return tape.constant("other_z", z->shape, z->dtype, moved.data());
+    return {z->shape, z->dtype, std::move(moved)};
 }
 
 // Returns, for every document, log q(z | x) - log p(z) of the continuous latent layers: the sum over these layers l of
@@ -115,20 +122,31 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::ui
         });
     std::vector<Numbers> of_batches, of_tokens;  // sums over each batch, in the order in which they are read below
     each_batch(model, own_part(sentences, 64), options, [&](Tape& tape, const Batch& batch, std::size_t) {
+        // Three steps of the tape, because a step keeps the memory of all its tensors.
         const std::vector<LatentSample> samples = encode(tape, batch);
-        std::vector<Tensor*> z = points(samples);
         Numbers sums = {double(batch.documents), double(batch.predictions()),
-                        sum_of(sentence_losses(tape, model, batch, z, &of_tokens))};
-        if (!z.empty()) {
-            sums.push_back(sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr)))));
-            for (std::size_t l = 0; l < z.size(); l++) z[l] = neighbours(tape, z[l], before[l]);
-            sums.push_back(sum_of(sentence_losses(tape, model, batch, z)));
+                        sum_of(sentence_losses(tape, model, batch, points(samples), &of_tokens))};
+        std::vector<LatentValues> others;
+        Numbers kl;
+        for (std::size_t l = 0; l < samples.size(); l++) {
+            others.push_back(neighbours(samples[l].z, before[l]));
+            kl.push_back(samples[l].kl ? sum_of(numbers_of(samples[l].kl->view()))
+                                       : batch.documents * model.latents[l].latent->constant_kl());
         }
-        for (std::size_t l = 0; l < samples.size(); l++)
-            sums.push_back(samples[l].kl ? sum_of(numbers_of(samples[l].kl->view()))
-                                         : batch.documents * model.latents[l].latent->constant_kl());
-        of_batches.push_back(std::move(sums));
         tape.end();
+        if (!others.empty()) {
+            tape.begin("posterior mean");
+            sums.push_back(sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr)))));
+            tape.end();
+            tape.begin("z of another sentence");
+            std::vector<Tensor*> z;
+            for (const LatentValues& other : others)
+                z.push_back(tape.constant("other_z", other.shape, other.dtype, other.numbers.data()));
+            sums.push_back(sum_of(sentence_losses(tape, model, batch, z)));
+            tape.end();
+        }
+        sums.insert(sums.end(), kl.begin(), kl.end());
+        of_batches.push_back(std::move(sums));
     });
     HeldOut h;
     h.layer_kl.resize(model.latents.size());
