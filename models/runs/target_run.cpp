@@ -26,7 +26,7 @@ ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const O
     Numbers own;  // the losses of the sentences of this process
     double documents = 0, tokens = 0;
     const auto make = [&](const auto& some) { return objective.batch(some, 0, options); };
-    each_batch(net.head_stack(), own_part(sentences, 32), 32, make, [&](Tape& tape, const Batch& batch, std::size_t) {
+    each_own_batch(net.head_stack(), sentences, 32, make, [&](Tape& tape, const Batch& batch, std::size_t) {
         tape.begin("evaluate");
         const TargetNet::Losses scored = net.losses(tape, batch);
         const OnHost losses(scored.each->view());
@@ -223,7 +223,7 @@ std::vector<Numbers> TargetRun::mean_states(const Strings& lines, const Backbone
         return batch;
     };
     const std::vector<Sentence> all = sentences(lines);
-    each_batch(stack, own_part(pointers_to(all), 64), 64, make, [&](Tape& tape, const Batch& batch, std::size_t) {
+    each_own_batch(stack, pointers_to(all), 64, make, [&](Tape& tape, const Batch& batch, std::size_t) {
         tape.begin("features");
         const OnHost states(read(tape, batch)->view());  // (N,C): a row per token
         std::int64_t at = 0;

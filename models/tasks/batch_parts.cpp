@@ -5,6 +5,15 @@
 #include <numeric>
 
 namespace masquerade {
+namespace {
+
+std::vector<std::size_t> sizes_of(const Sentences& sentences) {
+    std::vector<std::size_t> sizes;
+    for (const Sentence* s : sentences) sizes.push_back(s->size());
+    return sizes;
+}
+
+}  // namespace
 
 std::vector<std::size_t> cut_evenly(const std::vector<std::size_t>& sizes, int parts) {
     const std::size_t items = sizes.size(), pieces = std::min(std::size_t(parts), items);
@@ -24,10 +33,14 @@ std::vector<std::size_t> cut_evenly(const std::vector<std::size_t>& sizes, int p
     return begin;
 }
 
+std::vector<std::size_t> cut_by_tokens(const Sentences& sentences, std::size_t tokens) {
+    const std::vector<std::size_t> sizes = sizes_of(sentences);
+    const std::size_t all = std::accumulate(sizes.begin(), sizes.end(), std::size_t(0));
+    return cut_evenly(sizes, int((all + tokens - 1) / tokens));
+}
+
 BatchParts::BatchParts(const Sentences& sentences, int parts, const std::function<Batch(const Sentences&)>& make) {
-    std::vector<std::size_t> sizes;
-    for (const Sentence* s : sentences) sizes.push_back(s->size());
-    const std::vector<std::size_t> begin = cut_evenly(sizes, parts);
+    const std::vector<std::size_t> begin = cut_evenly(sizes_of(sentences), parts);
     BatchCounts whole;
     for (std::size_t i = 0; i + 1 < begin.size(); i++) {
         batches_.push_back(make(Sentences(sentences.begin() + begin[i], sentences.begin() + begin[i + 1])));

@@ -60,9 +60,11 @@
 
 #include "data/sentences.h"
 #include "engine/base/named.h"
+#include "engine/base/processes.h"
 #include "models/batch/batch.h"
 #include "models/masks/words.h"
 #include "models/nets/backbone.h"
+#include "models/tasks/batch_parts.h"
 
 namespace masquerade {
 
@@ -214,18 +216,32 @@ struct ObjectiveMixture {
     bool has(Objective::Trait trait) const;  // whether at least one objective has the trait
 };
 
-// Splits the sentences into groups of `at_a_time` (the last group may be smaller). For each group, makes a batch with
-// make(group) and calls use(tape, batch, first); `first` is the index of the group's first sentence. The tape has the
-// device and the storage type of `stack`.
+// Measured batches have about this many tokens or fewer, however long the sentences are, so that measuring needs about
+// as much memory as a training step.
+constexpr std::size_t measured_tokens = 1024;
+
+// Splits the sentences into groups of `at_a_time` (the last group may be smaller), and groups of more than
+// measured_tokens tokens into several pieces. For each piece, makes a batch with make(piece) and calls use(tape, batch,
+// first); `first` is the index of the piece's first sentence. The tape has the device and the storage type of `stack`.
 template <class Make, class Use>
 void each_batch(const Backbone& stack, const Sentences& sentences, std::size_t at_a_time, Make make, Use use) {
     Arena arena(stack.device(), Blocks::kept);
     Tape tape(arena, stack.storage());
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
         const auto begin = sentences.begin() + first;
-        const Batch batch = make(Sentences(begin, begin + std::min(at_a_time, sentences.size() - first)));
-        use(tape, batch, first);
+        const Sentences group(begin, begin + std::min(at_a_time, sentences.size() - first));
+        const std::vector<std::size_t> cuts = cut_by_tokens(group, measured_tokens);
+        for (std::size_t i = 0; i + 1 < cuts.size(); i++)
+            use(tape, make(Sentences(begin + cuts[i], begin + cuts[i + 1])), first + cuts[i]);
     }
+}
+// Calls each_batch() for the sentences of this process: the processes share the sentences in whole groups. `first` is
+// an index of `sentences`.
+template <class Make, class Use>
+void each_own_batch(const Backbone& stack, const Sentences& sentences, std::size_t at_a_time, Make make, Use use) {
+    const std::size_t begin = own_items(sentences.size(), at_a_time).first;
+    each_batch(stack, own_part(sentences, at_a_time), at_a_time, make,
+               [&](Tape& tape, const Batch& batch, std::size_t first) { use(tape, batch, begin + first); });
 }
 
 }  // namespace masquerade

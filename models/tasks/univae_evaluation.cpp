@@ -12,7 +12,9 @@
 namespace masquerade {
 namespace {
 
-double sum_of(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
+double sum_of(const Numbers& numbers, double before = 0) {
+    return std::accumulate(numbers.begin(), numbers.end(), before);
+}
 
 std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
     std::vector<Tensor*> z;
@@ -50,13 +52,12 @@ struct LatentValues {
 };
 
 // Returns z with its rows shifted by one, so that every document gets the z of the previous document. The first
-// document of a batch gets `before`, the last row of z in the previous batch. In the first batch, `before` is empty,
-// and the first document gets the last row of z. Sets `before` to the last row of z.
+// document gets `before`, the z of the last document of the previous batch. Sets `before` to the last row of z.
 LatentValues neighbours(const Tensor* z, Numbers& before) {
     Numbers moved = numbers_of(z->view());
     std::rotate(moved.begin(), moved.end() - z->columns(), moved.end());
     Numbers last(moved.begin(), moved.begin() + z->columns());
-    if (!before.empty()) std::copy(before.begin(), before.end(), moved.begin());
+    std::copy(before.begin(), before.end(), moved.begin());
     before = std::move(last);
     return {z->shape, z->dtype, std::move(moved)};
 }
@@ -112,49 +113,51 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::ui
         tape.begin("held out");
         return model.encode(tape, batch, &noise);
     };
-    std::vector<Numbers> before(model.latents.size());
-    const auto [begin, end] = own_items(sentences.size(), 64);
-    if (begin > 0 && begin < end)  // another process has the sentence before the first one of this process
-        each_batch(model, {sentences[begin - 1]}, options, [&](Tape& tape, const Batch& batch, std::size_t) {
-            const std::vector<LatentSample> samples = encode(tape, batch);
-            for (std::size_t l = 0; l < samples.size(); l++) before[l] = numbers_of(samples[l].z->view());
+    // For each latent layer, the z of the sentence before the batch. The first sentence of all is measured with the z of
+    // the last sentence of its group.
+    std::vector<Numbers> before;
+    // of_groups: for each group of sentences, the numbers of sentences and of target tokens; the sums of the losses with
+    // the sample, with the mean and with the z of another sentence; the KL of each layer.
+    std::vector<Numbers> of_groups, of_tokens;
+    each_own_batch(model, sentences, options, [&](Tape& tape, const Batch& batch, std::size_t first) {
+        if (of_groups.empty()) {
+            const std::size_t other = (first > 0 ? first : std::min(sentences.size(), sentences_at_a_time)) - 1;
+            for (const LatentSample& s : encode(tape, halves_batch(model, {sentences[other]}, 0, options, 1)))
+                before.push_back(numbers_of(s.z->view()));
             tape.end();
-        });
-    std::vector<Numbers> of_batches, of_tokens;  // sums over each batch, in the order in which they are read below
-    each_batch(model, own_part(sentences, 64), options, [&](Tape& tape, const Batch& batch, std::size_t) {
+        }
+        if (first % sentences_at_a_time == 0) of_groups.emplace_back(5 + model.latents.size());
+        Numbers& sums = of_groups.back();
         // Three steps of the tape, because a step keeps the memory of all its tensors.
         const std::vector<LatentSample> samples = encode(tape, batch);
-        Numbers sums = {double(batch.documents), double(batch.predictions()),
-                        sum_of(sentence_losses(tape, model, batch, points(samples), &of_tokens))};
+        sums[0] += batch.documents;
+        sums[1] += batch.predictions();
+        sums[2] = sum_of(sentence_losses(tape, model, batch, points(samples), &of_tokens), sums[2]);
         std::vector<LatentValues> others;
-        Numbers kl;
         for (std::size_t l = 0; l < samples.size(); l++) {
             others.push_back(neighbours(samples[l].z, before[l]));
-            kl.push_back(samples[l].kl ? sum_of(numbers_of(samples[l].kl->view()))
-                                       : batch.documents * model.latents[l].latent->constant_kl());
+            double& kl = sums[5 + l];
+            kl = samples[l].kl ? sum_of(numbers_of(samples[l].kl->view()), kl)
+                               : kl + batch.documents * model.latents[l].latent->constant_kl();
         }
         tape.end();
-        if (!others.empty()) {
-            tape.begin("posterior mean");
-            sums.push_back(sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr)))));
-            tape.end();
-            tape.begin("z of another sentence");
-            std::vector<Tensor*> z;
-            for (const LatentValues& other : others)
-                z.push_back(tape.constant("other_z", other.shape, other.dtype, other.numbers.data()));
-            sums.push_back(sum_of(sentence_losses(tape, model, batch, z)));
-            tape.end();
-        }
-        sums.insert(sums.end(), kl.begin(), kl.end());
-        of_batches.push_back(std::move(sums));
+        if (others.empty()) return;
+        tape.begin("posterior mean");
+        sums[3] = sum_of(sentence_losses(tape, model, batch, points(model.encode(tape, batch, nullptr))), sums[3]);
+        tape.end();
+        tape.begin("z of another sentence");
+        std::vector<Tensor*> z;
+        for (const LatentValues& other : others)
+            z.push_back(tape.constant("other_z", other.shape, other.dtype, other.numbers.data()));
+        sums[4] = sum_of(sentence_losses(tape, model, batch, z), sums[4]);
+        tape.end();
     });
     HeldOut h;
     h.layer_kl.resize(model.latents.size());
-    for (const Numbers& sums : gather_lists(of_batches)) {
+    for (const Numbers& sums : gather_lists(of_groups)) {
         h.sentences += std::int64_t(sums[0]);
         h.tokens += std::int64_t(sums[1]);
-        h.own += sums[2];
-        if (sums.size() > 3) h.mean_path += sums[3], h.other += sums[4];
+        h.own += sums[2], h.mean_path += sums[3], h.other += sums[4];
         for (std::size_t l = 0; l < h.layer_kl.size(); l++) h.layer_kl[l] += sums[5 + l];
     }
     for (const Numbers& losses : gather_lists(of_tokens)) {
@@ -177,7 +180,7 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::ui
 Numbers importance_weighted_nll(const UniVae& model, const Sentences& sentences, int samples, std::uint64_t seed) {
     Numbers nll;
     if (model.options.latent_layers == 0) samples = 1;
-    each_batch(model, own_part(sentences, 64), [&](Tape& tape, const Batch& batch, std::size_t) {
+    each_own_batch(model, sentences, halves_options(model), [&](Tape& tape, const Batch& batch, std::size_t) {
         const int count = batch.documents;
         std::vector<Numbers> weights(count);  // log(p(x|z) p(z) / q(z|x)) for each document x and sample z
         for (int s = 0; s < samples; s++) {

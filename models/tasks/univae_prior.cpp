@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include "models/tasks/univae_prior.h"
 
-#include "engine/base/processes.h"
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
 
 std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences) {
-    const Sentences own = own_part(sentences, 64);
-    std::vector<Numbers> all(own.size());
-    each_batch(model, own, [&](Tape& tape, const Batch& batch, std::size_t first) {
+    std::vector<Numbers> own;  // the latents of the sentences of this process
+    each_own_batch(model, sentences, halves_options(model), [&](Tape& tape, const Batch& batch, std::size_t) {
+        const std::size_t first = own.size();
+        own.resize(first + batch.documents);
         tape.begin("encode");
         for (const LatentSample& s : model.encode(tape, batch, nullptr)) {
             const Numbers z = numbers_of(s.z->view());  // (B,Z): Z numbers per sentence
-            for (std::size_t i = 0; i < z.size(); i++) all[first + i / s.z->columns()].push_back(z[i]);
+            for (std::size_t i = 0; i < z.size(); i++) own[first + i / s.z->columns()].push_back(z[i]);
         }
         tape.end();
     });
-    return gather_lists(all);
+    return gather_lists(own);
 }
 
 void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, const std::vector<Numbers>& normals,

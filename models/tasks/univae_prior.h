@@ -7,16 +7,19 @@
 
 namespace masquerade {
 
-// Makes batches of 64 sentences and calls use(tape, batch, first) for each batch; `first` is the index of the batch's
-// first sentence.
-template <class Use>
-void each_batch(const UniVae& model, const Sentences& sentences, const ObjectiveOptions& options, Use use) {
-    each_batch(
-        model.backbone, sentences, 64, [&](const auto& some) { return halves_batch(model, some, 0, options, 1); }, use);
-}
+// each_batch() and each_own_batch() (objective.h) for batches with both halves, in groups of sentences_at_a_time.
+constexpr std::size_t sentences_at_a_time = 64;
 template <class Use>
 void each_batch(const UniVae& model, const Sentences& sentences, Use use) {
-    each_batch(model, sentences, halves_options(model), use);
+    each_batch(
+        model.backbone, sentences, sentences_at_a_time, [&](const auto& some) { return halves_batch(model, some); },
+        use);
+}
+template <class Use>
+void each_own_batch(const UniVae& model, const Sentences& sentences, const ObjectiveOptions& options, Use use) {
+    each_own_batch(
+        model.backbone, sentences, sentences_at_a_time,
+        [&](const auto& some) { return halves_batch(model, some, 0, options, 1); }, use);
 }
 
 // Returns the latent vector of each sentence without noise (z = mu). A vector holds the latents of all latent layers,

@@ -8,6 +8,8 @@
 
 #include <cmath>
 
+#include "models/tasks/univae_prior.h"
+#include "tests/train/threads_as_processes.h"
 #include "tests/train/tiny_run.h"
 
 using namespace masquerade;
@@ -96,6 +98,60 @@ TEST_CASE("evaluation: the importance-weighted likelihood is a mean over its sam
               std::count_if(text.begin(), text.end(), [&](const Sentence& each) { return i + 1 < each.ids.size(); }));
     }
     CHECK(std::abs(sum - held_out.own * double(held_out.tokens)) <= 1e-9 * sum);
+}
+
+// 70 sentences of 40 tokens. The first 64 of them, one group, are cut into three pieces.
+TEST_CASE("evaluation: long sentences are measured in small batches, which change no sum") {
+    Parameters p;
+    UniVaeOptions o = tiny_model(LatentKind::none, false);
+    o.max_length = 40;
+    o.backbone.positions = 80;
+    o.backbone.deviation = 0.3;
+    const UniVae model(p, o);
+    p.allocate(1);
+    std::vector<Sentence> all = random_sentences(70);
+    Sequence random(6, "longer");
+    for (Sentence& s : all)
+        while (s.ids.size() < 40) s.ids.insert(s.ids.begin() + 1, 5 + int(random.below(55)));
+    const Sentences sentences = pointers_to(all);
+    std::vector<std::size_t> begin;
+    each_batch(model, sentences, [&](Tape&, const Batch& batch, std::size_t first) {
+        begin.push_back(first);
+        CHECK(batch.names().at(0) == int(first));
+        CHECK(batch.source.count() <= int(measured_tokens));
+    });
+    CHECK(begin == std::vector<std::size_t>{0, 21, 43, 64});
+
+    const HeldOut h = held_out_losses(model, sentences, 1);
+    CHECK(h.sentences == 70);
+    double own = 0, other = 0;
+    Arena arena(Device::cpu, Blocks::kept);
+    Tape tape(arena, DType::f32);
+    const auto loss = [&](std::size_t of, std::size_t from) {  // the loss of a sentence with the z of a sentence
+        tape.begin("one sentence");
+        std::vector<Tensor*> z;
+        for (const LatentSample& l : model.encode(tape, halves_batch(model, {sentences[from]}), nullptr))
+            z.push_back(l.z);
+        const Batch batch = halves_batch(model, {sentences[of]});
+        Tensor* states = model.backbone.head(tape, model.decode(tape, batch, z));
+        double sum = 0;
+        for (double each : numbers_of(model.backbone.token_losses(tape, states, batch.labels.tokens)->view()))
+            sum += each;
+        tape.end();
+        return sum;
+    };
+    for (std::size_t i = 0; i < all.size(); i++) own += loss(i, i), other += loss(i, i > 0 ? i - 1 : 63);
+    CHECK(std::abs(h.own * double(h.tokens) - own) <= 1e-9 * own);
+    CHECK(std::abs(h.other * double(h.tokens) - other) <= 1e-9 * other);
+    CHECK(std::abs(own - other) > 1e-5 * own);
+
+    as_processes(2, [&](int) {
+        const HeldOut shared = held_out_losses(model, sentences, 1);
+        CHECK(shared.own == h.own);
+        CHECK(shared.mean_path == h.mean_path);
+        CHECK(shared.other == h.other);
+        CHECK(shared.at_place == h.at_place);
+    });
 }
 
 TEST_CASE("evaluation: an importance weight is p(x|z) p(z) / q(z|x); each has noise of its own") {
