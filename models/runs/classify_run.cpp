@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "engine/base/named.h"
+#include "engine/base/processes.h"
 #include "engine/tensor/numbers.h"
 #include "models/runs/numbered_task.h"
+#include "models/runs/origin.h"
 #include "models/runs/origin.h"
 #include "models/runs/sentence_task.h"
 #include "models/tasks/batch_parts.h"
@@ -15,12 +18,14 @@
 namespace masquerade {
 namespace {
 
+double sum_of(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
+
 class ClassifyTask : public NumberedTask {
   public:
     explicit ClassifyTask(ClassifyRun& run) : NumberedTask(run, "example"), run_(run) {}
 
     std::string next_batch(std::int64_t) override {
-        const std::vector<Solved> some = run_.examples(next(), UINT64_MAX, false);
+        const std::vector<Solved> some = run_.examples(next());
         const std::vector<Sentence> all = run_.sentences(some, next());
         batch_ = BatchParts(pointers_to(all), run_.settings.train.parts,
                             [&](const Sentences& part) { return run_.batch(part, 64); });
@@ -141,10 +146,10 @@ std::string ClassifyRun::description() const {
     return text(b.layers, " layers of width ", b.width, ", ", b.attention, " attention, task ", source->name);
 }
 
-std::vector<Solved> ClassifyRun::examples(std::uint64_t first, std::uint64_t end, bool held_out) const {
+std::vector<Solved> ClassifyRun::examples(std::uint64_t first) const {
     std::vector<Solved> some;
-    for (std::size_t used = 0; first < end; first++) {
-        Solved s = source->example(first, held_out);
+    for (std::size_t used = 0;; first++) {
+        Solved s = source->example(first, false);
         used += s.tokens.size();
         if (!some.empty() && used > std::size_t(settings.batch_tokens)) break;
         some.push_back(std::move(s));
@@ -171,36 +176,33 @@ std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
     count = std::min(count, source->held_out());
     const Backbone& stack = model.backbone;
     const int words = tokenizer.vocabulary().size();
-    Arena arena(stack.device(), Blocks::kept);
-    Tape tape(arena, stack.storage());
-    double loss = 0, right = 0, questions = 0;
     std::vector<Solved> all;
-    while (all.size() < count) {
-        const std::uint64_t first = all.size();
-        std::vector<Solved> some = examples(first, count, true);
-        const std::vector<Sentence> read = sentences(some, first);
-        const Batch b = batch(pointers_to(read), 1);
+    for (std::uint64_t i = 0; i < count; i++) all.push_back(source->example(i, true));
+    const std::vector<Sentence> read = sentences(all, 0);
+    Numbers own_losses, own_right;  // for each question of this process, the loss, and 1 if the answer is right
+    const auto make = [&](const Sentences& some) { return batch(some, 1); };
+    each_own_batch(stack, pointers_to(read), 64, make, [&](Tape& tape, const Batch& b, std::size_t) {
         tape.begin("evaluate");
         Tensor* h = model.hidden(tape, b);
         const Numbers losses = numbers_of(stack.token_losses(tape, h, b.labels.tokens)->view()),
                       logits = numbers_of(stack.logits(tape, h)->view());
         for (int m = 0; m < b.labels.count; m++) {
             const auto row = logits.begin() + m * words;
-            loss += losses[m];
-            right += std::max_element(row, row + words) - row == b.labels.tokens[m];
+            own_losses.push_back(losses[m]);
+            own_right.push_back(std::max_element(row, row + words) - row == b.labels.tokens[m]);
         }
         tape.end();
-        questions += b.labels.count;
-        std::move(some.begin(), some.end(), std::back_inserter(all));
-    }
+    });
+    const Numbers losses = gather_numbers(own_losses), right = gather_numbers(own_right);
+    const double questions = double(losses.size());
     if (measured_ != count) {
         baselines_.clear();
         for (const Baseline& b : source->baselines(all))
             baselines_.push_back({"baseline." + b.name, 100 * b.right, "%", b.what});
         measured_ = count;
     }
-    std::vector<Measure> measured = {{"loss", loss / questions, "nats/question", "cross-entropy"},
-                                     {"accuracy", 100 * right / questions, "%", "questions answered right"}};
+    std::vector<Measure> measured = {{"loss", sum_of(losses) / questions, "nats/question", "cross-entropy"},
+                                     {"accuracy", 100 * sum_of(right) / questions, "%", "questions answered right"}};
     measured.insert(measured.end(), baselines_.begin(), baselines_.end());
     measured.push_back({"questions", questions, "", text("of ", count, " held-out examples")});
     return measured;

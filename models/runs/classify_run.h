@@ -49,9 +49,9 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     std::vector<Measure> measures(std::uint64_t examples);
     Measures measures(const Measuring& how) override;
 
-    // Returns consecutive examples, whose numbers start at `first` and stay below `end`. Stops before their tokens
-    // exceed batch_tokens in total, but returns at least one example.
-    std::vector<Solved> examples(std::uint64_t first, std::uint64_t end, bool held_out) const;
+    // Returns the training examples first, first + 1, ... Stops before their tokens exceed batch_tokens in total, but
+    // returns at least one example.
+    std::vector<Solved> examples(std::uint64_t first) const;
     // Returns these examples, whose numbers are first, first + 1, ..., as sentences. Each sentence is named by the
     // number of its example; random numbers, such as dropout, depend on this name.
     std::vector<Sentence> sentences(const std::vector<Solved>& examples, std::uint64_t first) const;

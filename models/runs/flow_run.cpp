@@ -10,6 +10,7 @@
 
 #include "engine/base/named.h"
 #include "engine/base/printable.h"
+#include "engine/base/processes.h"
 #include "engine/io/checksum.h"
 #include "engine/tape/trace.h"
 #include "engine/tensor/numbers.h"
@@ -238,15 +239,18 @@ std::vector<Measure> FlowRun::measures(std::uint64_t count) {
     const std::vector<Numbers> asked = rows(0, count, true);
     Arena arena(parameters.device(), Blocks::kept);
     Tape tape(arena, parameters.storage());
-    double loss = 0;
     constexpr std::size_t at_once = 256;
-    for (std::size_t first = 0; first < asked.size(); first += at_once) {
-        const auto begin = asked.begin() + first, end = asked.begin() + std::min(asked.size(), first + at_once);
+    const auto [begin, end] = own_items(asked.size(), at_once);
+    Numbers own;  // the losses of the vectors of this process
+    for (std::size_t first = begin; first < end; first += at_once) {
+        const auto row = asked.begin() + first;
+        const std::vector<Numbers> some(row, row + std::min(at_once, end - first));
         tape.begin("evaluate");
-        for (double each : numbers_of(model.losses(tape, constant_rows(tape, {begin, end}, "x"))->view()))
-            loss += each + model.constant();
+        for (double each : numbers_of(model.losses(tape, constant_rows(tape, some, "x"))->view())) own.push_back(each);
         tape.end();
     }
+    double loss = 0;
+    for (double each : gather_numbers(own)) loss += each + model.constant();
     loss /= count;
     const double bit = settings.columns * std::log(2.0);
     return {{"loss", loss, "nats/vector", "-log p"},

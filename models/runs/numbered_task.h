@@ -15,13 +15,15 @@ class NumberedTask : public Task {
     NumberedTask(Run& run, const char* unit) : base_run_(run), unit_(unit) {}
 
     std::vector<Metric> validate() override {
+        shown_ = measured();  // even if show() has measured these weights: only process 0 calls show()
         std::vector<Metric> metrics;
-        for (const Measure& m : held_out()) metrics.push_back({m.key, m.value});
+        for (const Measure& m : shown_) metrics.push_back({m.key, m.value});
         return metrics;
     }
     std::string show(std::int64_t) override {
+        if (shown_.empty()) shown_ = measured();
         std::string out = text("  held-out ", unit_, "s\n");
-        for (const Measure& m : held_out())
+        for (const Measure& m : shown_)
             out += fmt::format("    {:20}{:>9.3f}  {:14}{}\n", m.key, m.value, m.unit, m.meaning);
         return out;
     }
@@ -36,8 +38,9 @@ class NumberedTask : public Task {
 
   protected:
     virtual std::uint64_t hash() const = 0;
-    virtual std::string changed() const = 0;            // the error message if hash() has changed
-    virtual std::vector<Measure> measured() const = 0;  // measures on held-out examples
+    virtual std::string changed() const = 0;  // the error message if hash() has changed
+    // Returns measures on held-out examples. The processes share the examples, so all of them must call it.
+    virtual std::vector<Measure> measured() const = 0;
     void advance(std::size_t count) {
         next_ += count;
         shown_.clear();
@@ -45,11 +48,6 @@ class NumberedTask : public Task {
     std::uint64_t next() const { return next_; }
 
   private:
-    const std::vector<Measure>& held_out() {
-        if (shown_.empty()) shown_ = measured();
-        return shown_;
-    }
-
     Run& base_run_;
     const char* const unit_;
     std::uint64_t next_ = 0;

@@ -124,10 +124,9 @@ TEST_CASE("classify run: a folder that is named from here is found from elsewher
 TEST_CASE("classify run: batches hold the examples' rows and questions, and fill the tokens") {
     const ClassifySettings s = tiny_classify("recall");
     const ClassifyRun run(s, learn_vocabulary(s, {}));
-    const std::vector<Solved> some = run.examples(5, UINT64_MAX, false);
+    const std::vector<Solved> some = run.examples(5);
     REQUIRE(some.size() == 7);  // each has 17 rows, and 7 fit into 120
     CHECK(some[1].tokens == run.source->example(6, false).tokens);
-    CHECK(run.examples(0, 3, true).size() == 3);
     const std::vector<Sentence> read = run.sentences(some, 5);
     const Batch b = run.batch(pointers_to(read), 64);
     CHECK(b.rows.count() % 64 == 0);
@@ -139,8 +138,8 @@ TEST_CASE("classify run: batches hold the examples' rows and questions, and fill
     CHECK(b.scored_graph.queries.empty());  // questions may be in any row
     const ClassifySettings l = tiny_classify("listops_mini");
     const ClassifyRun lists(l, learn_vocabulary(l, {}));
-    const std::vector<Sentence> nine = lists.sentences(lists.examples(0, 9, false), 0);
-    CHECK(!lists.batch(pointers_to(nine), 64).scored_graph.queries.empty());
+    const std::vector<Sentence> some_lists = lists.sentences(lists.examples(0), 0);
+    CHECK(!lists.batch(pointers_to(some_lists), 64).scored_graph.queries.empty());
     CHECK_THROWS_WITH_AS(ClassifyRun(l, learn_vocabulary(s, {})), doctest::Contains("is not that of task listops_mini"),
                          BadInput);
 }
@@ -161,7 +160,7 @@ TEST_CASE("classify run: a change where the mask does not look changes no answer
     for (const char* mask : {"", "A full; B causal | layers -1: A causal", "A none"}) {
         s.mask = mask;
         ClassifyRun run(s, learn_vocabulary(s, {}));
-        std::vector<Solved> some = run.examples(0, 3, false);
+        std::vector<Solved> some = run.examples(0);
         const std::vector<char> before = losses(run, some);
         some[0].tokens.back() = first_word;
         CHECK((before == losses(run, some)) == (s.mask == "A none"));

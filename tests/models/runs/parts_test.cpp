@@ -244,3 +244,30 @@ TEST_CASE("parts: several processes have the bits of one, in every family and wi
     for (const LatentKindRow& row : latent_kinds())
         check_processes(find_family("univae"), {text("latent=", row.name), "codes=3", "dropout=0.1"});
 }
+
+// Process 0 shows samples by itself, and may have measured held-out text for them.
+TEST_CASE("parts: several processes measure held-out text as one does, in every family") {
+    for (const Family& kind : families()) {
+        CAPTURE(std::string(kind.name));
+        const auto measured = [&](bool shows) {
+            const std::unique_ptr<RunSettings> s = tiny(kind);
+            Config keys;
+            s->declare(keys);
+            if (keys.has("held_out")) keys.set("held_out", "700");
+            const TrainingText text = text_for(s->wants(kind.reads));
+            const std::unique_ptr<Run> run = kind.fresh(*s, vocabulary_of(*s, text), DType::f32, Device::cpu);
+            const std::unique_ptr<Task> task = run->task(text);
+            task->next_batch(0);
+            if (shows) {
+                const ByItself alone;
+                task->show(0);
+            }
+            Numbers values;
+            for (const Metric& m : task->validate()) values.push_back(m.value);
+            return values;
+        };
+        const Numbers one = measured(false);
+        CHECK(one.size() > 0);
+        for (int count : {2, 5}) as_processes(count, [&](int rank) { CHECK(measured(rank == 0) == one); });
+    }
+}
