@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "engine/base/processes.h"
 #include "engine/io/checkpoint.h"
+#include "engine/tensor/buffer.h"
 #include "engine/tensor/copy.h"
 #include "models/runs/training.h"
 #include "tools/bench/many.h"
@@ -24,6 +25,7 @@ class TimedProcesses : public Processes {
     ~TimedProcesses() override { use_processes(&all_); }
     int rank() const override { return all_.rank(); }
     int count() const override { return all_.count(); }
+    bool reaches_gpus() const override { return all_.reaches_gpus(); }
     void exchange(const std::vector<Bytes>& send, const std::vector<Bytes>& receive, int line) override {
         const double start = steady_seconds();
         all_.exchange(send, receive, line);
@@ -80,19 +82,24 @@ std::unique_ptr<Training> training_of(const Bench& bench, const MeasuredRun& run
 double gradient_bytes(const Run& run) { return double(run.parameters.trained(run.parameters.gradients()).bytes()); }
 
 // Exchanges messages of growing size, as the exchange of gradients does: at the same time, each process sends a message
-// to each other process. The largest ones have `largest` bytes. Adds their times to `row`.
-void measure_messages(std::size_t largest, Json& row) {
+// to each other process. The largest ones have `largest` bytes. If gradients go from GPU to GPU, the messages do, too.
+// Adds their times to `row`.
+void measure_messages(std::size_t largest, Device device, Json& row) {
     Processes& all = processes();
+    const bool on_gpu = device != Device::cpu && all.reaches_gpus();
     const std::size_t count = std::size_t(all.count()), others = count - 1;
     std::vector<std::size_t> sizes;
     for (std::size_t size = 8; size < largest / 2; size *= 8) sizes.push_back(size);
     sizes.push_back(largest);
     std::vector<std::pair<double, double>> messages;
-    std::string out(largest, 'x');
-    std::vector<std::string> in(count, out);
+    const Buffer memory((count + 1) * largest, on_gpu ? device : Device::cpu);
+    if (!on_gpu) std::memset(memory.data(), 'x', memory.bytes());  // gives each page memory of its own
+    const auto message = [&](std::size_t i, std::size_t size) {
+        return Bytes{static_cast<char*>(memory.data()) + i * largest, size, on_gpu};
+    };
     for (std::size_t size : sizes) {
-        std::vector<Bytes> send(count, {out.data(), size}), receive;
-        for (std::string& each : in) receive.push_back({each.data(), size});
+        std::vector<Bytes> send(count, message(count, size)), receive;
+        for (std::size_t i = 0; i < count; i++) receive.push_back(message(i, size));
         const std::size_t turns = std::clamp<std::size_t>((1 << 25) / (size * others), 10, 500);
         std::vector<double> seconds;
         for (std::size_t i = 0; i < 2 * turns; i++) {
@@ -175,7 +182,7 @@ Json measure_together(Bench& bench, const MeasuredRun& run) {
         {"sent", sent},
     };
     row["weights"] = fmt::format("{:016x}", checksum_of(t.run->parameters));
-    if (count > 1) measure_messages(std::max(1024, int(gradient_bytes(*t.run) / count)), row);
+    if (count > 1) measure_messages(std::max(1024, int(gradient_bytes(*t.run) / count)), bench.common.device, row);
     return row;
 }
 
