@@ -101,7 +101,7 @@ Permutation SentenceSource::order_of(std::uint64_t epoch) const {
     return Permutation(sentences_->size(), seed_, "data.order", std::uint32_t(epoch));
 }
 
-Sentences SentenceSource::take(std::size_t tokens) {
+Sentences SentenceSource::take(std::size_t limit, const SentenceSize& size) {
     taken_.clear();
     for (std::size_t used = 0;;) {
         if (next_ == order_.size()) {
@@ -110,8 +110,9 @@ Sentences SentenceSource::take(std::size_t tokens) {
             if (!taken_.empty()) break;  // ends the batch, which could otherwise contain a sentence twice
         }
         Sentence s = sentences_->at(order_[next_]);
-        if (!taken_.empty() && used + s.size() > tokens) break;
-        used += s.size();
+        const std::size_t own = size(s);
+        if (!taken_.empty() && used + own > limit) break;
+        used += own;
         s.visit = epoch_ * order_.size() + next_;
         taken_.push_back(std::move(s));
         next_++;

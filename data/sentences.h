@@ -5,6 +5,7 @@
 // this epoch that were already taken.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ struct Sentence {
 };
 
 using Sentences = std::vector<const Sentence*>;  // pointers to sentences that are stored elsewhere
+using SentenceSize = std::function<std::size_t(const Sentence&)>;
+inline std::size_t tokens_in(const Sentence& s) { return s.size(); }
 
 // Returns pointers to the first `most` sentences.
 Sentences pointers_to(const std::vector<Sentence>& sentences, std::size_t most = SIZE_MAX);
@@ -80,9 +83,9 @@ std::shared_ptr<const SentenceList> in_memory(std::vector<Sentence> sentences);
 class SentenceSource {
   public:
     SentenceSource(std::shared_ptr<const SentenceList> sentences, std::uint64_t seed);
-    // Returns the next sentences, at most `tokens` tokens in total, but at least one sentence. All of these sentences
-    // come from the same epoch. The sentences exist until the next call.
-    Sentences take(std::size_t tokens);
+    // Returns the next sentences, whose sizes add up to at most `limit`, but at least one sentence. All of these
+    // sentences come from the same epoch. The sentences exist until the next call.
+    Sentences take(std::size_t limit, const SentenceSize& size = tokens_in);
     // Returns the position for a checkpoint: the epoch, and the number of sentences of this epoch that were already
     // taken. move_to() continues at such a position. It throws BadInput if the position is beyond the end of this text.
     std::vector<std::uint64_t> numbers() const { return {epoch_, next_}; }

@@ -110,7 +110,7 @@ torchrun() {
     local count=$1 rank status=0 started=()
     shift
     for rank in $(seq 0 $((count - 1))); do
-        RANK=$rank WORLD_SIZE=$count LOCAL_RANK=$rank LOCAL_WORLD_SIZE=$count MASTER_ADDR=127.0.0.1 \
+        RANK=$rank WORLD_SIZE=$count LOCAL_RANK=$rank LOCAL_WORLD_SIZE=$count TORCHELASTIC_RUN_ID=test MASTER_ADDR=127.0.0.1 \
             MASTER_PORT=$((20000 + $$ % 20000)) "$@" > "said.$rank" 2>&1 &
         started+=($!)
     done
@@ -133,7 +133,23 @@ for start in 'none mpirun -q -n 2' 'none mpirun -q -n 3' "$build/fake_nccl.so mp
     case $1 in none) has "$start" 'without NCCL, gradients pass through' "$(cat said)" ;; *) is "$start: notes" '' "$(grep '^note: .*NCCL' said)" ;; esac
     rm -rf shared
 done
-rm -rf alone
+# A process that hangs: the others end, although the communicator of NCCL is broken.
+# shellcheck disable=SC2086
+MASQUERADE_NCCL=$build/fake_nccl.so gpus torchrun 3 "$root/train" --device cuda --threads 1 $run --minutes 5 \
+    --out $PWD/hangs > said 2>&1 & launched=$!
+ranks_of_torchrun() { pgrep -f -- "--out $PWD/hangs" | while read -r pid; do
+    tr '\0' '\n' < /proc/$pid/environ 2> /dev/null | sed -n "s/^RANK=/$pid /p"; done; }
+until [ "$(grep -c 'step' said.0 2> /dev/null)" -gt 0 ] || ! kill -0 $launched 2> /dev/null; do sleep 0.1; done
+hanging=$(ranks_of_torchrun | awk '$2 == 2 { print $1 }')
+kill -STOP "$hanging"
+for pid in $(ranks_of_torchrun | awk '$2 != 2 { print $1 }'); do
+    timeout 10 tail -s 0.1 --pid="$pid" -f /dev/null
+    is "a process of torchrun hangs: process $pid has ended" 1 "$(kill -0 "$pid" 2> /dev/null; echo $?)"
+done
+kill -KILL "$hanging"
+wait $launched
+has 'a process of torchrun hangs' 'the exchange with other processes has failed: remote process exited' "$(cat said)"
+rm -rf alone hangs said.?
 # One process computes all parts if the user names one.
 run="unilm ${settings[unilm]} parts=1 save_every=1"
 # shellcheck disable=SC2086
@@ -249,7 +265,7 @@ MASQUERADE_NCCL=none refuses 'torchrun without NCCL' 1 'exchange by NCCL, but no
     gpus torchrun 2 "$root/train" --device cuda $run --steps 2 --out x
 refuses 'torchrun without GPUs' 1 'and NCCL works on GPUs only: give --device cuda' \
     torchrun 2 "$root/train" --device cpu $run --steps 2 --out x
-refuses 'torchrun without an address' 1 'MASTER_ADDR and MASTER_PORT, of which one is missing' env -u MASTER_ADDR RANK=0 \
+refuses 'torchrun without an address' 1 'MASTER_ADDR and MASTER_PORT, a number below 65535, of which one is missing' env -u MASTER_ADDR RANK=0 TORCHELASTIC_RUN_ID=test \
     WORLD_SIZE=2 LOCAL_RANK=0 MASQUERADE_NCCL=$build/fake_nccl.so MASQUERADE_CUDA=$build/fake_cuda.so "$root/train" --device cuda
 MASQUERADE_FAKE_FAULT=shared gpus mpirun -q -n 2 "$root/train" --device cuda --threads 1 $run --steps 2 --out x > said 2>&1
 has 'two processes, one GPU' 'note: 2 processes share 1 GPU; without NCCL' "$(cat said)"

@@ -30,8 +30,10 @@ void print(const Measures& table) {
         for (double x : r.beside) others += fmt::format(" {:>9.3f}", x);
         if (!others.empty() && !headed) say("{:<25}{}\n", "", heads);
         headed |= !others.empty();
+        const int decimals = r.unit.rfind("nats", 0) == 0 ? 3 : 1;
         const std::string interval =
-            r.interval.empty() ? "" : fmt::format("{:.1f} to {:.1f}; ", r.interval[0], r.interval[1]);
+            r.interval.empty() ? ""
+                               : fmt::format("{:.{}f} to {:.{}f}; ", r.interval[0], decimals, r.interval[1], decimals);
         say("{:<25}{:>10.3f}{}  {:<15}{}{}\n", r.key, r.value, others, r.unit, interval, r.meaning);
     }
 }

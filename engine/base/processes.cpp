@@ -28,16 +28,18 @@ class OneProcess : public Processes {
 
 // The environment variables in which a launcher tells a process its rank and the number of processes, of all and of
 // those on its machine. srun sets SLURM_STEP_NUM_TASKS; SLURM_NTASKS is also set where no srun has started anything.
-// torchrun comes before srun, which may have started torchrun.
+// torchrun comes first, because srun may have started torchrun. Other programs set RANK and WORLD_SIZE, too, but
+// TORCHELASTIC_RUN_ID is set by torchrun alone.
 struct Launcher {
     const char *name, *rank, *count, *local_rank, *local_count;
+    const char* also = nullptr;  // a variable that must be set
     bool mpi = true;
 };
 constexpr Launcher launchers[] = {
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID", false},
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", false},
     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},
 };
 
@@ -50,7 +52,8 @@ int number_in(const char* variable, int otherwise) {
 
 const Launcher* launcher() {
     for (const Launcher& one : launchers)
-        if (number_in(one.rank, -1) >= 0 && number_in(one.count, 1) > 1) return &one;
+        if (number_in(one.rank, -1) >= 0 && number_in(one.count, 1) > 1 && (!one.also || std::getenv(one.also)))
+            return &one;
     return nullptr;
 }
 

@@ -15,6 +15,7 @@
 
 namespace masquerade {
 
+// Bytes that a process sends, or a place for bytes that it receives.
 struct Bytes {
     void* data = nullptr;
     std::size_t size = 0;

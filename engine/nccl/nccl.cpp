@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 #include <thread>
 
@@ -19,7 +20,7 @@ template <class Function>
 void find(const OpenedLibrary& opened, const char* name, Function& function) {
     function = reinterpret_cast<Function>(dlsym(opened.library, name));
     if (!function)
-        throw BadInput(opened.place, " has no ", name, "; expected NCCL 2.7 or later; name another in MASQUERADE_NCCL");
+        throw BadInput(opened.place, " has no ", name, ": expected NCCL 2.7 or later; name another in MASQUERADE_NCCL");
 }
 
 bool any_on_gpu(const std::vector<Bytes>& all) {
@@ -31,11 +32,25 @@ bool any_on_gpu(const std::vector<Bytes>& all) {
 void choose_meeting_place() {
     const char *address = std::getenv("MASTER_ADDR"), *port = std::getenv("MASTER_PORT");
     if (std::getenv("NCCL_COMM_ID")) return;
-    if (!address || !port)
+    const int number = port ? std::atoi(port) : 0;
+    if (!address || number < 1 || number > 65534)
         throw BadInput(
-            "torchrun sets MASTER_ADDR and MASTER_PORT, of which one is missing; or set NCCL_COMM_ID to "
+            "torchrun sets MASTER_ADDR and MASTER_PORT, a number below 65535, of which one is missing or wrong; or set NCCL_COMM_ID to "
             "ADDRESS:PORT, where all processes find process 0");
-    setenv("NCCL_COMM_ID", text(address, ':', std::atoi(port) + 1).c_str(), 1);
+    const bool version_6 = std::strchr(address, ':') != nullptr;  // of IP
+    setenv("NCCL_COMM_ID", text(version_6 ? "[" : "", address, version_6 ? "]:" : ":", number + 1).c_str(), 1);
+}
+
+// Opens NCCL. If this is impossible, the result has no library, and a reason.
+OpenedLibrary opened_nccl() {
+    const OpenedLibrary opened = open_first(nccl_search());
+    if (!opened.library) return opened;
+    try {
+        const NcclLibrary expected(opened);
+    } catch (const BadInput& e) {
+        return {nullptr, opened.place, e.what()};
+    }
+    return opened;
 }
 
 // Returns the reason why the processes of MPI cannot use NCCL, the same in all processes; "" if they can.
@@ -76,7 +91,18 @@ Nccl::Nccl(NcclLibrary library, int rank, int count, Processes* hosts)
     if (!hosts_ || rank_ == 0) library_.expect(library_.get_unique_id(&id), "making an id");
     if (hosts_) id = gather_values(id)[0];
     const StartDeadline deadline;
-    library_.expect(library_.comm_init_rank(&communicator_, count_, id, rank_), "joining the other processes");
+    const char* const meeting = hosts_ ? nullptr : std::getenv("NCCL_COMM_ID");
+    const std::string what =
+        text("meeting the other processes", meeting ? " at NCCL_COMM_ID=" : "", meeting ? meeting : "");
+    library_.expect(library_.comm_init_rank(&communicator_, count_, id, rank_), what.c_str());
+    // NCCL connects two processes when they first exchange something.
+    std::vector<char> bytes(2 * std::size_t(count_));
+    std::vector<Bytes> send, receive;
+    for (std::size_t i = 0; i < std::size_t(count_); i++) {
+        send.push_back({&bytes[2 * i], 1});
+        receive.push_back({&bytes[2 * i + 1], 1});
+    }
+    move(send, receive);
 }
 
 void Nccl::exchange(const std::vector<Bytes>& send, const std::vector<Bytes>& receive, int line) {
@@ -87,14 +113,15 @@ void Nccl::exchange(const std::vector<Bytes>& send, const std::vector<Bytes>& re
     move(send, receive);
 }
 
-// Throws Error if another process is at another line, or sends another number of bytes than this one receives. NCCL
-// itself would wait for ever, or move the wrong bytes.
+// Throws Error if another process is at another line, or sends another number of bytes than the other one receives.
+// NCCL itself would wait for ever, or move the wrong bytes. Both processes notice it.
 void Nccl::expect_same_place(const std::vector<Bytes>& send, const std::vector<Bytes>& receive, int line) {
     struct Place {
-        std::int64_t line, size;
+        std::int64_t line;
+        std::uint64_t sent, expected;
     };
     std::vector<Place> mine, theirs(send.size());
-    for (const Bytes& bytes : send) mine.push_back({line, std::int64_t(bytes.size)});
+    for (std::size_t i = 0; i < send.size(); i++) mine.push_back({line, send[i].size, receive[i].size});
     std::vector<Bytes> from, to;
     for (Place& place : mine) from.push_back({&place, sizeof place});
     for (Place& place : theirs) to.push_back({&place, sizeof place});
@@ -103,10 +130,12 @@ void Nccl::expect_same_place(const std::vector<Bytes>& send, const std::vector<B
     else
         move(from, to);
     for (int peer = 0; peer < count_; peer++) {
-        const auto [their_line, size] = theirs[std::size_t(peer)];
-        const std::size_t expected = receive[std::size_t(peer)].size;
-        if (peer != rank_ && (their_line != line || std::size_t(size) != expected))
-            throw Error(at_different_places(peer, std::size_t(size), int(their_line), rank_, expected, line));
+        const Place &own = mine[std::size_t(peer)], &their = theirs[std::size_t(peer)];
+        if (peer == rank_) continue;
+        if (their.line != line || their.sent != own.expected)
+            throw Error(at_different_places(peer, their.sent, int(their.line), rank_, own.expected, line));
+        if (their.expected != own.sent)
+            throw Error(at_different_places(rank_, own.sent, line, peer, their.expected, int(their.line)));
     }
 }
 
@@ -129,6 +158,7 @@ void Nccl::move(const std::vector<Bytes>& send, const std::vector<Bytes>& receiv
         if (!bytes.on_gpu) copy_bytes(bytes.data, Device::cpu, from.back(), Device::cuda, bytes.size);
     }
     for (const Bytes& bytes : receive) to.push_back(place(bytes));
+    wait_for(Device::cuda);  // the time until here is not the fault of other processes
     void* const stream = cuda_runtime().stream();
     library_.expect(library_.group_start(), "beginning an exchange");
     for (std::size_t peer = 0; peer < send.size(); peer++) {
@@ -149,25 +179,33 @@ void Nccl::move(const std::vector<Bytes>& send, const std::vector<Bytes>& receiv
             copy_bytes(to[peer], Device::cuda, receive[peer].data, Device::cpu, receive[peer].size);
 }
 
-// Waits until the GPU has done all work, and with it the exchange.
+// Waits until the exchange is done.
 void Nccl::wait() {
     using Clock = std::chrono::steady_clock;
     Clock::time_point before = Clock::now();
     double waited = 0;  // seconds
-    while (!cuda_runtime().finished()) {
+    for (;;) {
         int status = 0;
         library_.expect(library_.comm_get_async_error(communicator_, &status), "asking about an exchange");
-        library_.expect(status, "an exchange");
+        if (status != 0)
+            fail(text("the exchange with other processes has failed: ", library_.get_error_string(status)));
+        if (cuda_runtime().finished()) return;
         const Clock::time_point now = Clock::now();
         // If this process itself was stopped for a while, that is no fault of the others.
         waited += std::min(0.1, std::chrono::duration<double>(now - before).count());
         before = now;
-        if (waited > patience)
-            throw Error("process ", rank_, " of ", count_, " has waited ", patience,
-                        " s for the others: does one of them hang, or is its machine gone? A larger --patience waits "
-                        "longer");
+        // Each process waits a little longer than the one before it, so that one of them alone reports the error.
+        if (waited > patience + rank_)
+            fail(text("has waited ", patience,
+                      " s for the others: does one of them hang, or is its machine gone? A "
+                      "larger --patience waits longer"));
         if (waited > 1e-3) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
+}
+
+void Nccl::fail(const std::string& why) {
+    log_line("error: process ", rank_, " of ", count_, ": ", why);
+    Nccl::abort(1);
 }
 
 void Nccl::abort(int status) {
@@ -183,11 +221,17 @@ void Nccl::leave() {
 void meet_by_nccl(Device device) {
     const Launch launch = launched();
     const bool by_mpi = !alone();
-    if (launch.count == 1 || (by_mpi && device == Device::cpu)) return;
+    if (launch.count == 1) return;
+    const std::vector<Device> devices = gather_values(device);
+    for (std::size_t i = 0; i < devices.size(); i++)
+        if (devices[i] != devices[0])
+            throw BadUsage(text("processes 0 and ", i, " have chosen different devices, ", name_of(devices[0]), " and ",
+                                name_of(devices[i]), ": name one for all of them with --device"));
+    if (by_mpi && device == Device::cpu) return;
     const std::string started = text(launch.by, " has started ", launch.count, " processes, which exchange by NCCL");
     if (device == Device::cpu)
         throw BadInput(started, ", and NCCL works on GPUs only: give --device cuda, or start them by mpirun or srun");
-    const OpenedLibrary opened = open_first(nccl_search());
+    const OpenedLibrary opened = opened_nccl();
     const std::string why_not = by_mpi ? why_no_nccl(opened) : opened.reason;
     if (!why_not.empty() && !by_mpi) throw BadInput(started, ", but ", why_not);
     if (!why_not.empty())

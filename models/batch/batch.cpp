@@ -72,7 +72,7 @@ Batch pack(const std::vector<Example>& examples, int pad_to) {
     b.documents = int(examples.size());
     for (const Example& e : examples) {
         append(b.labels, e.labels, b.rows.count());
-        b.labels.told += e.told;
+        b.labels.counted += e.counted;
         append(b.source, e.source);
         append(b.rows, e.rows);
         b.rank.insert(b.rank.end(), e.rank.begin(), e.rank.end());

@@ -32,7 +32,7 @@ struct Labels {
     std::vector<double> weights;    // weight of each label in the loss; 0 for padding labels
     std::vector<int> begin = {0};   // real document b has the labels begin[b] .. begin[b+1]-1
     int count = 0;                  // number of real labels; the padding labels follow them
-    int told = 0;                   // the sum of Example::told
+    int counted = 0;                // the sum of Example::counted
     Choices choices;
     int size() const { return tokens.size(); }
     void push(int row, int token, double weight = 1) {
@@ -58,9 +58,9 @@ struct Example {
     // Only in a UniVAE that inserts words: the number of insertions that generate the target, one for each of its words
     // and one for its end. 0: none are counted.
     int insertions = 0;
-    // If the weights of the labels are not 1: the number of tokens that the labels tell, by which their losses are
-    // divided. 0: each label counts.
-    int told = 0;
+    // If the weights of the labels are not 1: the number of tokens that the labels stand for, by which the sum of their
+    // weighted losses is divided. 0: the number of labels.
+    int counted = 0;
     Labels labels;             // labels of `rows`
     bool same_source = false;  // whether this example shares the previous example's source; if so, `source` is empty
 };
@@ -140,11 +140,11 @@ struct Batch : Halves {
     // such as the name of the objective. Batches with equal buckets share a memory plan.
     std::string bucket;
 
-    // Returns the number of predictions: the number of labels; Labels::told, if it is not 0; or, in a UniVAE that
+    // Returns the number of predictions: the number of labels; Labels::counted, if it is not 0; or, in a UniVAE that
     // inserts words, the number of insertions.
     int predictions() const {
         if (!insertions.empty()) return int(std::accumulate(insertions.begin(), insertions.end(), 0.0));
-        return labels.told > 0 ? labels.told : labels.count;
+        return labels.counted > 0 ? labels.counted : labels.count;
     }
     // Returns the counts of this batch or, if it is a part of a larger batch, of the larger batch. A loss is a sum
     // divided by one of these counts, so the losses of all parts add up to the loss of the larger batch.

@@ -14,10 +14,9 @@ class TargetNet {
     virtual Tensor* hidden(Tape& tape, const Batch& batch) const = 0;
     virtual const Backbone& head_stack() const = 0;  // the stack whose head predicts the labels
 
-    // Returns the mean loss over the labels or, if Labels::told is not 0, the weighted sum of their losses divided by
-    // it; with label smoothing. An insertion model returns the mean over the
-    // canvases (documents), and ignores `smoothing`. If the batch is a part of a larger batch, the sum over its own
-    // labels is divided by the number of all labels (Batch::whole).
+    // Returns the mean loss over the labels, with label smoothing: the sum of the weighted losses of the labels, divided
+    // by Batch::whole().predictions. An insertion model returns the mean over the canvases (documents), and ignores
+    // `smoothing`.
     virtual Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double smoothing = 0) const {
         return head_stack().mean_loss(tape, hidden(tape, batch), batch.labels.tokens, batch.labels.weights,
                                       batch.whole().predictions, smoothing);

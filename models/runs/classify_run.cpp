@@ -11,7 +11,6 @@
 #include "engine/tensor/numbers.h"
 #include "models/runs/numbered_task.h"
 #include "models/runs/origin.h"
-#include "models/runs/origin.h"
 #include "models/runs/sentence_task.h"
 #include "models/tasks/batch_parts.h"
 

@@ -36,10 +36,10 @@ class SentenceTask : public Task {
     static constexpr std::size_t shown = 4;        // maximum number of sentences in each list of show()
 
     // Sets batch_ to the next sentences, cut into parts, and returns the bucket of the first part. make(some) makes the
-    // batch of a part.
-    std::string choose(const std::function<Batch(const Sentences&)>& make) {
+    // batch of a part. The sizes of the sentences add up to the setting batch_tokens or less.
+    std::string choose(const std::function<Batch(const Sentences&)>& make, const SentenceSize& size = tokens_in) {
         const RunSettings& s = base_run_.common();
-        batch_ = BatchParts(source_.take(s.batch_tokens), s.train.parts, make);
+        batch_ = BatchParts(source_.take(s.batch_tokens, size), s.train.parts, make);
         return batch_.bucket();
     }
 

@@ -94,25 +94,34 @@ Measures TargetRun::measures(const Measuring& how) {
                    {"first_9", "nearest"},
                    {{"documents", double(n), "", "held out"}}};
     std::vector<Measure>& rows = table.rows;
-    for (const PartLoss& part : losses(all, pairs)) {
-        const std::string& name = part.objective;
-        const ScoredLoss& loss = part.loss;
-        if (const Objective& objective = find_objective(name, common().table()); objective.has(Objective::bound)) {
+    for (const ObjectiveMixture::Part& part : mixture.parts) {
+        const Objective& objective = *part.objective;
+        if (!pairs && objective.has(Objective::pairs)) continue;
+        const std::string name = objective.name;
+        const auto scored = [&](std::int64_t tokens) {
+            rows.push_back({name + ".tokens", double(tokens), "", "scored"});
+        };
+        if (objective.has(Objective::bound)) {
             const LikelihoodBound bound = this->bound(objective, all, how.seed);
             const auto [mean, low, high] = bound.per_token;
-            rows.push_back({name + ".tokens", double(loss.tokens), "", "scored"});
-            rows.push_back({name + ".bound", mean, "nats/token", "-log p is at most this", {}, {low, high}});
-            rows.push_back({name + ".noise", bound.noise, "nats/token", "of it, by the choice of hidden tokens"});
+            const char* const what = common().how.diffusion.canvas == DiffusionRule::ends
+                                         ? "-log p is at most this"
+                                         : "-log p, given the length, is at most this";
+            scored(bound.tokens);
+            rows.push_back({name + ".bound", mean, "nats/token", what, {}, {low, high}});
+            rows.push_back(
+                {name + ".noise", bound.noise, "nats/token", "at most, of the bound, by the random hidden tokens"});
             rows.push_back({name + ".perplexity",
                             std::exp(mean),
                             "a token",
-                            "its exponential, a bound, too",
+                            "exp of the bound",
                             {},
                             {std::exp(low), std::exp(high)}});
             rows.push_back({name + ".sentence", bound.per_document, "nats/sentence", "the bound of a sentence, mean"});
             continue;
         }
-        rows.push_back({name + ".tokens", double(loss.tokens), "", "scored"});
+        const ScoredLoss loss = this->loss(objective, all);
+        scored(loss.tokens);
         rows.push_back({name + ".loss", loss.per_token, "nats/token", "cross-entropy"});
         rows.push_back({name + ".perplexity", std::exp(loss.per_token), "a token", "its exponential"});
     }

@@ -26,16 +26,18 @@ ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const O
     Numbers own;  // the losses of the sentences of this process
     double documents = 0, tokens = 0;
     const auto make = [&](const auto& some) { return objective.batch(some, 0, options); };
-    each_own_batch(net.head_stack(), sentences, 32, make, [&](Tape& tape, const Batch& batch, std::size_t) {
+    const auto use = [&](Tape& tape, const Batch& batch, std::size_t) {
         tape.begin("evaluate");
         const TargetNet::Losses scored = net.losses(tape, batch);
         const OnHost losses(scored.each->view());
-        const bool weighted = batch.labels.told > 0;
+        const bool weighted = batch.labels.counted > 0;
         for (int m = 0; m < scored.count; m++) own.push_back(losses[m] * (weighted ? batch.labels.weights[m] : 1));
         documents += batch.documents;
-        tokens += weighted ? batch.labels.told : scored.count;
+        tokens += weighted ? batch.labels.counted : scored.count;
         tape.end();
-    });
+    };
+    each_own_batch(net.head_stack(), sentences, 32, make, use,
+                   [&](const Sentence& s) { return objective.rows(s, options); });
     const Numbers losses = gather_numbers(own);
     const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
     for (double each : gather_numbers({documents})) all.documents += std::int64_t(each);
@@ -61,7 +63,8 @@ class TargetTask : public SentenceTask {
         const std::uint32_t number = step;
         const Objective& objective = run_.mixture.at(run_.common().train.seed, number);
         const ObjectiveOptions options = run_.objective_options();
-        return choose([&](const Sentences& some) { return objective.batch(some, number, options, 64); });
+        return choose([&](const Sentences& some) { return objective.batch(some, number, options, 64); },
+                      [&](const Sentence& s) { return objective.rows(s, options); });
     }
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
         return run_.net().loss(tape, batch_.now(), run_.common().label_smoothing).total;
@@ -302,9 +305,12 @@ std::vector<PartLoss> TargetRun::losses(const Sentences& some, bool targets) con
     std::vector<PartLoss> all;
     for (const ObjectiveMixture::Part& part : mixture.parts)
         if (targets || !part.objective->has(Objective::pairs))
-            all.push_back(
-                {part.objective->name, part.weight, scored_loss(net(), *part.objective, objective_options(), some)});
+            all.push_back({part.objective->name, part.weight, loss(*part.objective, some)});
     return all;
+}
+
+ScoredLoss TargetRun::loss(const Objective& objective, const Sentences& some) const {
+    return scored_loss(net(), objective, objective_options(), some);
 }
 
 LikelihoodBound TargetRun::bound(const Objective& objective, const Sentences& some, std::uint64_t seed) const {
@@ -313,7 +319,7 @@ LikelihoodBound TargetRun::bound(const Objective& objective, const Sentences& so
     options.canvases = canvases;
     Numbers bounds, variances, tokens;  // of each sentence of this process
     const auto make = [&](const auto& few) { return objective.batch(few, 0, options); };
-    each_batch(net().head_stack(), own_part(some, 32), 4, make, [&](Tape& tape, const Batch& batch, std::size_t) {
+    const auto use = [&](Tape& tape, const Batch& batch, std::size_t) {
         tape.begin("evaluate");
         const OnHost losses(net().losses(tape, batch).each->view());
         for (int d = 0; d < batch.documents; d += canvases) {
@@ -328,13 +334,14 @@ LikelihoodBound TargetRun::bound(const Objective& objective, const Sentences& so
             variances.push_back((squares - sum * sum / canvases) / (canvases - 1) / canvases);
         }
         tape.end();
-    });
-    for (const Sentence* s : own_part(some, 32))
-        tokens.push_back(double(s->target.empty() ? s->ids.size() - 1 : s->target.size()));
+    };
+    each_own_batch(net().head_stack(), some, 32, make, use,
+                   [&](const Sentence& s) { return objective.rows(s, options); });
+    for (const Sentence* s : own_part(some, 32)) tokens.push_back(objective.make(*s, 0, options).counted);
     bounds = gather_numbers(bounds), variances = gather_numbers(variances), tokens = gather_numbers(tokens);
     const auto sum_of = [](const Numbers& all) { return std::accumulate(all.begin(), all.end(), 0.0); };
     return {bootstrap(bounds, seed, tokens), std::sqrt(std::max(0.0, sum_of(variances))) / sum_of(tokens),
-            sum_of(bounds) / double(bounds.size())};
+            sum_of(bounds) / double(bounds.size()), std::int64_t(sum_of(tokens))};
 }
 
 std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {

@@ -29,8 +29,11 @@ struct PartLoss {
 // bound for each sentence, and so is the mean over many sentences, up to the noise.
 struct LikelihoodBound {
     Interval per_token;  // the interval is over the sentences
-    double noise = 0;    // standard deviation of per_token.mean that is due to the random choice of hidden tokens
+    // Standard deviation of per_token.mean that is due to the random choice of hidden tokens, if the canvases of a
+    // sentence were independent. They spread the number of hidden tokens evenly, so it is less.
+    double noise = 0;
     double per_document = 0;
+    std::int64_t tokens = 0;
 };
 
 struct TargetSettings : RunSettings {
@@ -119,6 +122,7 @@ class TargetRun : public Run {
     // pairs.
     std::vector<PartLoss> losses(const Sentences& sentences, bool targets) const;
 
+    ScoredLoss loss(const Objective& objective, const Sentences& sentences) const;
     // `objective` must have the trait `bound`.
     LikelihoodBound bound(const Objective& objective, const Sentences& sentences, std::uint64_t seed) const;
 

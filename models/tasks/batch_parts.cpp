@@ -7,9 +7,9 @@
 namespace masquerade {
 namespace {
 
-std::vector<std::size_t> sizes_of(const Sentences& sentences) {
+std::vector<std::size_t> sizes_of(const Sentences& sentences, const SentenceSize& size) {
     std::vector<std::size_t> sizes;
-    for (const Sentence* s : sentences) sizes.push_back(s->size());
+    for (const Sentence* s : sentences) sizes.push_back(size(*s));
     return sizes;
 }
 
@@ -33,14 +33,14 @@ std::vector<std::size_t> cut_evenly(const std::vector<std::size_t>& sizes, int p
     return begin;
 }
 
-std::vector<std::size_t> cut_by_tokens(const Sentences& sentences, std::size_t tokens) {
-    const std::vector<std::size_t> sizes = sizes_of(sentences);
+std::vector<std::size_t> cut_by_size(const Sentences& sentences, std::size_t limit, const SentenceSize& size) {
+    const std::vector<std::size_t> sizes = sizes_of(sentences, size);
     const std::size_t all = std::accumulate(sizes.begin(), sizes.end(), std::size_t(0));
-    return cut_evenly(sizes, int((all + tokens - 1) / tokens));
+    return cut_evenly(sizes, int((all + limit - 1) / limit));
 }
 
 BatchParts::BatchParts(const Sentences& sentences, int parts, const std::function<Batch(const Sentences&)>& make) {
-    const std::vector<std::size_t> begin = cut_evenly(sizes_of(sentences), parts);
+    const std::vector<std::size_t> begin = cut_evenly(sizes_of(sentences, tokens_in), parts);
     BatchCounts whole;
     for (std::size_t i = 0; i + 1 < begin.size(); i++) {
         batches_.push_back(make(Sentences(sentences.begin() + begin[i], sentences.begin() + begin[i + 1])));

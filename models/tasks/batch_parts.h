@@ -15,9 +15,9 @@ namespace masquerade {
 // piece, and then the number of items.
 std::vector<std::size_t> cut_evenly(const std::vector<std::size_t>& sizes, int parts);
 
-// Like cut_evenly(), for sentences. The number of pieces is the number of all tokens, including those of targets,
-// divided by `tokens` and rounded up. So a piece has about `tokens` tokens or fewer, unless it is one long sentence.
-std::vector<std::size_t> cut_by_tokens(const Sentences& sentences, std::size_t tokens);
+// Like cut_evenly(), for sentences. The number of pieces is the sum of their sizes, divided by `limit` and rounded up.
+// So a piece has about the size `limit` or less, unless it is one large sentence.
+std::vector<std::size_t> cut_by_size(const Sentences& sentences, std::size_t limit, const SentenceSize& size);
 
 class BatchParts {
   public:

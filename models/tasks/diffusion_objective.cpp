@@ -38,32 +38,50 @@ std::vector<char> drawn_places(int places, int k, Sequence random) {
     return all;
 }
 
+// The text whose places are hidden: the target of a pair, or a sentence without its [CLS]. The last token is [SEP].
+struct Hidden {
+    bool pair;
+    int context;  // rows before the text
+    int tokens;   // without [SEP]
+    int places;   // rows that can be hidden
+    Hidden(const Sentence& s, const ObjectiveOptions& o) {
+        pair = !s.target.empty();
+        context = pair ? int(s.ids.size()) : 1;
+        tokens = int(s.size()) - context - 1;
+        const int longest = pair ? o.diffusion.target_places : o.diffusion.text_places;
+        places = o.diffusion.canvas == DiffusionRule::ends ? std::max(tokens + 1, longest) : tokens;
+    }
+    int rows() const { return context + std::max(places, tokens + 1); }
+};
+
 }  // namespace
 
+std::size_t diffusion_rows(const Sentence& s, const ObjectiveOptions& o) {
+    return std::size_t(Hidden(s, o).rows()) * std::size_t(o.canvases);
+}
+
 Example diffusion(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    const bool pair = !s.target.empty();
-    Example e;
-    for (int i = 0; i < (pair ? int(s.ids.size()) : 1); i++) e.rows.push(s.ids[i], o.source_type, i, s.name);
-    const int context = e.rows.count(), type = pair ? o.target_type : o.source_type;
-    const Tokens words = pair ? s.target : Tokens(s.ids.begin() + 1, s.ids.end());  // the last one is [SEP]
-    const int n = int(words.size()) - 1, start = pair ? o.target_position(context) : 1;
-    const bool ends = o.diffusion.canvas == DiffusionRule::ends;
-    const int places = ends ? std::max(n + 1, pair ? o.diffusion.target_places : o.diffusion.text_places) : n;
+    const auto [pair, context, tokens, places] = Hidden(s, o);
     const int k = places > 0 ? 1 + int((unsigned __int128)(spread(s, o)) * unsigned(places) >> 64) : 0;
     const std::vector<char> hidden =
         drawn_places(places, k, Sequence(o.seed, text("diffusion.", o.canvas), s.name, step));
     const int name = s.name ^ o.canvas << 26;  // gives each canvas of a sentence a dropout mask of its own
-    bool ended = false;                        // whether a visible [SEP] stands before place i
-    for (int i = 0; i < std::max(places, n + 1); i++) {
-        const int token = i < n ? words[i] : words.back();
+    Example e;
+    for (int i = 0; i < context; i++) e.rows.push(s.ids[i], o.source_type, i, name);
+    const int type = pair ? o.target_type : o.source_type, start = pair ? o.target_position(context) : 1;
+    const int* const words = pair ? s.target.data() : s.ids.data() + 1;
+    bool ended = false;  // whether a visible [SEP] stands before place i
+    for (int i = 0; i < std::max(places, tokens + 1); i++) {
+        const int token = words[std::min(i, tokens)];
         const bool asked = i < places && hidden[i] && !ended;
         if (asked) e.labels.push(e.rows.count(), token, double(places) / k / o.canvases);
-        ended = ended || (i >= n && !asked);
+        ended = ended || (i >= tokens && !asked);
         e.rows.push(asked ? o.mask : token, type, start + i, name);
     }
-    for (int i = 0; i < context; i++) e.rows.document[i] = name;
     e.document = {context, e.rows.count() - context};
-    e.told = o.canvas == 0 ? n + 1 : 0;
+    // [SEP] counts if the model predicts it. The canvases of a sentence predict its tokens once.
+    const bool ends = o.diffusion.canvas == DiffusionRule::ends;
+    e.counted = o.canvas == 0 ? tokens + ends : 0;
     return e;
 }
 

@@ -365,6 +365,10 @@ Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
     return e;
 }
 
+std::size_t Objective::rows(const Sentence& s, const ObjectiveOptions& o) const {
+    return has(bound) ? diffusion_rows(s, o) : s.size();
+}
+
 Batch Objective::batch(const Sentences& sentences, std::uint32_t step, const ObjectiveOptions& options,
                        int pad_to) const {
     std::vector<Example> examples;

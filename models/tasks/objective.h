@@ -165,9 +165,9 @@ struct Objective {
         encoder = 128,         // an encoder reads the source
         both_sides = 256,      // words are inserted into the source as well as into the target
         trees = 1024,          // a sentence may state facts about its words in brackets, as tree_of() describes
-        canvases = 4096,       // draws ObjectiveOptions::canvases canvases of each sentence
-        bound = 2048,          // the loss is an upper bound on the negative log-likelihood, and no likelihood
         at_mask = 512,         // the next token is predicted by a [MASK] in its place, not by the row before it
+        bound = 2048,          // the loss is an upper bound on the negative log-likelihood, not the latter itself
+        canvases = 4096,       // draws ObjectiveOptions::canvases canvases of each sentence
     };
     unsigned traits;
     bool has(Trait trait) const { return traits & trait; }
@@ -179,6 +179,9 @@ struct Objective {
     // function directly: give_masks() calls it.
     void (*mask)(Batch& batch, const ObjectiveOptions& options);
 
+    // Returns the number of rows that a sentence and its target have in a batch: their tokens or, for objectives with
+    // the trait `bound`, the places of all canvases.
+    std::size_t rows(const Sentence& sentence, const ObjectiveOptions& options) const;
     // Makes a batch. If pad_to > 1, pads rows and labels to multiples of pad_to and documents to a multiple of 8.
     // Throws BadInput if the objective needs pairs and a sentence has no target. Throws BadUsage if the objective needs
     // [MASK] and the vocabulary has none.
@@ -216,21 +219,22 @@ struct ObjectiveMixture {
     bool has(Objective::Trait trait) const;  // whether at least one objective has the trait
 };
 
-// Measured batches have about this many tokens or fewer, however long the sentences are, so that measuring needs about
-// as much memory as a training step.
-constexpr std::size_t measured_tokens = 1024;
+// Measured batches have about this size or less, however long the sentences are, so that measuring needs about as much
+// memory as a training step.
+constexpr std::size_t measured_size = 1024;
 
-// Splits the sentences into groups of `at_a_time` (the last group may be smaller), and groups of more than
-// measured_tokens tokens into several pieces. For each piece, makes a batch with make(piece) and calls use(tape, batch,
-// first); `first` is the index of the piece's first sentence. The tape has the device and the storage type of `stack`.
+// Splits the sentences into groups of `at_a_time` (the last group may be smaller), and groups that are larger than
+// measured_size into several pieces. For each piece, makes a batch with make(piece) and calls use(tape, batch, first);
+// `first` is the index of the piece's first sentence. The tape has the device and the storage type of `stack`.
 template <class Make, class Use>
-void each_batch(const Backbone& stack, const Sentences& sentences, std::size_t at_a_time, Make make, Use use) {
+void each_batch(const Backbone& stack, const Sentences& sentences, std::size_t at_a_time, Make make, Use use,
+                const SentenceSize& size = tokens_in) {
     Arena arena(stack.device(), Blocks::kept);
     Tape tape(arena, stack.storage());
     for (std::size_t first = 0; first < sentences.size(); first += at_a_time) {
         const auto begin = sentences.begin() + first;
         const Sentences group(begin, begin + std::min(at_a_time, sentences.size() - first));
-        const std::vector<std::size_t> cuts = cut_by_tokens(group, measured_tokens);
+        const std::vector<std::size_t> cuts = cut_by_size(group, measured_size, size);
         for (std::size_t i = 0; i + 1 < cuts.size(); i++)
             use(tape, make(Sentences(begin + cuts[i], begin + cuts[i + 1])), first + cuts[i]);
     }
@@ -238,10 +242,12 @@ void each_batch(const Backbone& stack, const Sentences& sentences, std::size_t a
 // Calls each_batch() for the sentences of this process: the processes share the sentences in whole groups. `first` is
 // an index of `sentences`.
 template <class Make, class Use>
-void each_own_batch(const Backbone& stack, const Sentences& sentences, std::size_t at_a_time, Make make, Use use) {
+void each_own_batch(const Backbone& stack, const Sentences& sentences, std::size_t at_a_time, Make make, Use use,
+                    const SentenceSize& size = tokens_in) {
     const std::size_t begin = own_items(sentences.size(), at_a_time).first;
-    each_batch(stack, own_part(sentences, at_a_time), at_a_time, make,
-               [&](Tape& tape, const Batch& batch, std::size_t first) { use(tape, batch, begin + first); });
+    each_batch(
+        stack, own_part(sentences, at_a_time), at_a_time, make,
+        [&](Tape& tape, const Batch& batch, std::size_t first) { use(tape, batch, begin + first); }, size);
 }
 
 }  // namespace masquerade

@@ -23,6 +23,8 @@ Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 
 // Makes the example of the objective diffusion.
 Example diffusion(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
+// Returns the number of its rows in all canvases.
+std::size_t diffusion_rows(const Sentence& sentence, const ObjectiveOptions& options);
 
 // Makes an example for teacher forcing. The encoder reads the sentence. The decoder reads [CLS] and `wanted` without
 // its last token, at the positions from `start` on. Each decoder row predicts the next token of `wanted`.

@@ -3,6 +3,7 @@
 // MASQUERADE_FAKE_OPEN=1. Bytes go through Unix sockets, one for each pair of processes. An exchange happens in
 // ncclGroupEnd(), so it is as if all work of the GPU were done at once. The process ends with an error if it asks NCCL
 // to move memory of the host, and if a message has another size than the receiver expects: NCCL would crash or hang.
+// If another process is gone, or does not answer for two seconds, the communicator has an error, as NCCL reports it.
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -53,6 +54,7 @@ struct Communicator {
     std::vector<Message> messages;
 };
 Communicator* joined = nullptr;
+bool broken = false;    // another process is gone or hangs
 std::size_t sizes[64];  // the received size of the message from each process
 
 sockaddr_un address(const Id& id, int rank) {
@@ -72,7 +74,10 @@ bool advance(Communicator& all, Message& m) {
     const ssize_t moved =
         m.sent ? send(socket, at, left, MSG_DONTWAIT | MSG_NOSIGNAL) : recv(socket, at, left, MSG_DONTWAIT);
     if (moved < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    if (moved <= 0) fail("process " + std::to_string(m.peer) + " is gone");
+    if (moved <= 0) {
+        broken = true;
+        return false;
+    }
     m.done += std::size_t(moved);
     if (!m.sent && m.done == head && sizes[m.peer] != m.size) fail("a message has another size than expected");
     return true;
@@ -124,8 +129,11 @@ int ncclCommInitRank(Communicator** made, int count, Id id, int rank) {
     return 0;
 }
 int ncclCommDestroy(Communicator*) { return 0; }
-int ncclCommGetAsyncError(Communicator*, int* status) { return *status = 0; }
-const char* ncclGetErrorString(int) { return "an error"; }
+int ncclCommGetAsyncError(Communicator*, int* status) {
+    *status = broken ? 6 : 0;  // ncclRemoteError
+    return 0;
+}
+const char* ncclGetErrorString(int) { return "remote process exited or there was a network error"; }
 
 int ncclGroupStart() { return 0; }
 int ncclSend(const void* data, std::size_t bytes, int, int peer, Communicator* all, void*) {
@@ -139,17 +147,20 @@ int ncclRecv(void* data, std::size_t bytes, int, int peer, Communicator* all, vo
     return 0;
 }
 int ncclGroupEnd() {
-    for (bool busy = true; busy;) {
+    int waits = 0;  // one after another
+    for (bool busy = true; busy && !broken;) {
         busy = false;
         bool advanced = false;
-        std::vector<pollfd> waits;
+        std::vector<pollfd> sockets;
         for (Message& m : joined->messages) {
             if (finished(m)) continue;
             busy = true;
             advanced = advance(*joined, m) || advanced;
-            waits.push_back({joined->sockets[std::size_t(m.peer)], short(m.sent ? POLLOUT : POLLIN), 0});
+            sockets.push_back({joined->sockets[std::size_t(m.peer)], short(m.sent ? POLLOUT : POLLIN), 0});
         }
-        if (busy && !advanced) poll(waits.data(), waits.size(), 1000);
+        waits = advanced ? 0 : waits + 1;
+        if (busy && !advanced && !broken) poll(sockets.data(), sockets.size(), 100);
+        if (waits > 20) broken = true;
     }
     joined->messages.clear();
     return 0;

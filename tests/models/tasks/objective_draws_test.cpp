@@ -717,7 +717,8 @@ TEST_CASE("objective draws: diffusion spreads the number of hidden places evenly
         int k[2];
         for (o.canvas = 0; o.canvas < 2; o.canvas++) {
             const Example e = find_objective("diffusion").make(s, 3, o);
-            CHECK(e.told == (o.canvas == 0 ? 8 : 0));
+            CHECK(e.counted == (o.canvas == 0 ? 8 : 0));
+            CHECK(find_objective("diffusion").rows(s, o) == 2 * std::size_t(e.rows.count()));
             k[o.canvas] = int(std::lround(8 / e.labels.weights.at(0) / 2));
             CHECK(e.labels.size() == k[o.canvas]);  // only the last place is [SEP], so all hidden places are predicted
         }

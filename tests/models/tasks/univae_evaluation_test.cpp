@@ -118,7 +118,7 @@ TEST_CASE("evaluation: long sentences are measured in small batches, which chang
     each_batch(model, sentences, [&](Tape&, const Batch& batch, std::size_t first) {
         begin.push_back(first);
         CHECK(batch.names().at(0) == int(first));
-        CHECK(batch.source.count() <= int(measured_tokens));
+        CHECK(batch.source.count() <= int(measured_size));
     });
     CHECK(begin == std::vector<std::size_t>{0, 21, 43, 64});
 
