@@ -35,8 +35,8 @@ void choose_meeting_place() {
     const int number = port ? std::atoi(port) : 0;
     if (!address || number < 1 || number > 65534)
         throw BadInput(
-            "torchrun sets MASTER_ADDR and MASTER_PORT, a number below 65535, of which one is missing or wrong; or set NCCL_COMM_ID to "
-            "ADDRESS:PORT, where all processes find process 0");
+            "torchrun sets MASTER_ADDR and MASTER_PORT, a number below 65535, of which one is missing or wrong; or set "
+            "NCCL_COMM_ID to ADDRESS:PORT, where all processes find process 0");
     const bool version_6 = std::strchr(address, ':') != nullptr;  // of IP
     setenv("NCCL_COMM_ID", text(version_6 ? "[" : "", address, version_6 ? "]:" : ":", number + 1).c_str(), 1);
 }

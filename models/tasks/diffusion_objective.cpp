@@ -9,7 +9,6 @@
 // where CE_i(S) = -log p(x_i | the visible places). It is also the mean of -log p(x) over all orders in which the P
 // places can be predicted one by one. So no schedule, no time and no smallest probability is needed.
 #include <algorithm>
-#include <numeric>
 
 #include "models/tasks/objective_parts.h"
 
@@ -24,18 +23,6 @@ std::uint64_t spread(const Sentence& s, const ObjectiveOptions& o) {
     Sequence random(o.seed, "diffusion");
     const std::uint64_t high = random.bits(), first = high << 32 | random.bits();
     return first + s.visit * 0x9E3779B97F4A7C15u + std::uint64_t(o.canvas) * (~std::uint64_t(0) / o.canvases);
-}
-
-// Draws k of `places` places uniformly. Returns for each place whether it was drawn.
-std::vector<char> drawn_places(int places, int k, Sequence random) {
-    std::vector<int> order(places);
-    std::iota(order.begin(), order.end(), 0);
-    std::vector<char> all(places);
-    for (int i = 0; i < k; i++) {
-        std::swap(order[i], order[i + int(random.below(places - i))]);
-        all[order[i]] = true;
-    }
-    return all;
 }
 
 // The text whose places are hidden: the target of a pair, or a sentence without its [CLS]. The last token is [SEP].
@@ -63,8 +50,9 @@ std::size_t diffusion_rows(const Sentence& s, const ObjectiveOptions& o) {
 Example diffusion(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const auto [pair, context, tokens, places] = Hidden(s, o);
     const int k = places > 0 ? 1 + int((unsigned __int128)(spread(s, o)) * unsigned(places) >> 64) : 0;
-    const std::vector<char> hidden =
-        drawn_places(places, k, Sequence(o.seed, text("diffusion.", o.canvas), s.name, step));
+    std::vector<char> hidden(places);
+    for (std::size_t i : drawn(places, k, Sequence(o.seed, text("diffusion.", o.canvas), s.name, step)))
+        hidden[i] = true;
     const int name = s.name ^ o.canvas << 26;  // gives each canvas of a sentence a dropout mask of its own
     Example e;
     for (int i = 0; i < context; i++) e.rows.push(s.ids[i], o.source_type, i, name);
