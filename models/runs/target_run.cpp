@@ -349,7 +349,13 @@ std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
     if (mixture.has(Objective::mask_token) && tokenizer.vocabulary().mask() < 0)
         throw BadInput(text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
     reads(t);
-    return std::make_unique<TargetTask>(*this, training_sentences(t), sentences(t.held_out, t.held_out_targets));
+    std::shared_ptr<const SentenceList> train = training_sentences(t);
+    // An attention that does not support the mask of an objective is refused now, and not in the first step that draws
+    // the objective.
+    const Sentence first = train->at(0);
+    for (const ObjectiveMixture::Part& part : mixture.parts)
+        if (mixture.parts.size() > 1) loss(*part.objective, {&first});
+    return std::make_unique<TargetTask>(*this, std::move(train), sentences(t.held_out, t.held_out_targets));
 }
 
 RunWriter TargetRun::writer(const Writing& how) {
