@@ -159,8 +159,8 @@ seq $(wc -l < early/vocab.txt) > "$odd.order"
 odd_run 'order=' insertion $(small insertion) --vocab early/vocab.txt order="$odd.order"
 
 # ---- of several objectives, one has a mask that the attention does not support ----
-for mixture in mlm:1e9,unilm mlm:1e9,k-bert,lm; do
-    refused "attention of $mixture" train unilm $pairs attention=lsh objective=$mixture layers=1 width=16 heads=2 --steps 3
+for given in 'lsh mlm:1e9,k-bert,lm' 'sinkhorn mlm:1e9,plm'; do
+    refused "attention and objectives $given" train unilm $pairs attention=${given% *} objective=${given#* } --steps 3
 done
 
 # ---- a folder of classes belongs to its run, wherever the program runs ----
