@@ -352,9 +352,10 @@ std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
     std::shared_ptr<const SentenceList> train = training_sentences(t);
     // An attention that does not support the mask of an objective is refused now, and not in the first step that draws
     // the objective.
-    const Sentence first = train->at(0);
-    for (const ObjectiveMixture::Part& part : mixture.parts)
-        if (mixture.parts.size() > 1) loss(*part.objective, {&first});
+    if (mixture.parts.size() > 1) {
+        const Sentence first = train->at(0);
+        for (const ObjectiveMixture::Part& part : mixture.parts) loss(*part.objective, {&first});
+    }
     return std::make_unique<TargetTask>(*this, std::move(train), sentences(t.held_out, t.held_out_targets));
 }
 
