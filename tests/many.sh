@@ -43,6 +43,9 @@ many_of() {
 }
 # has NAME PART TEXT: checks that the text contains the part
 has() { case "$3" in *"$2"*) is "$1" 1 1 ;; *) is "$1" "$2" "$3" ;; esac; }
+# ranks FOLDER [VARIABLE]: a line "PID RANK" for each process that trains into this folder
+ranks() { pgrep -f -- "--out $1( |\$)" | while read -r pid; do
+    tr '\0' '\n' < /proc/$pid/environ 2> /dev/null | sed -n "s/^${2:-OMPI_COMM_WORLD_RANK}=/$pid /p"; done; }
 # lines FILE: the log of a run without clock times
 lines() { sed 's/"seconds":[^,]*,//' "$1"; }
 # same_run NAME RUN RUN: both runs have the same bits after step 50, and the same log
@@ -138,12 +141,10 @@ rm -f said.?
 # shellcheck disable=SC2086
 MASQUERADE_NCCL=$build/fake_nccl.so gpus torchrun 3 "$root/train" --device cuda --threads 1 $run --minutes 1 \
     --out $PWD/hangs > said 2>&1 & launched=$!
-ranks_of_torchrun() { pgrep -f -- "--out $PWD/hangs" | while read -r pid; do
-    tr '\0' '\n' < /proc/$pid/environ 2> /dev/null | sed -n "s/^RANK=/$pid /p"; done; }
 until grep -qs step said.0 || ! kill -0 $launched 2> /dev/null; do sleep 0.1; done
-hanging=$(ranks_of_torchrun | awk '$2 == 2 { print $1 }')
+hanging=$(ranks $PWD/hangs RANK | awk '$2 == 2 { print $1 }')
 kill -STOP "$hanging"
-for pid in $(ranks_of_torchrun | awk '$2 != 2 { print $1 }'); do
+for pid in $(ranks $PWD/hangs RANK | awk '$2 != 2 { print $1 }'); do
     timeout 10 tail -s 0.1 --pid="$pid" -f /dev/null
     is "a process of torchrun hangs: process $pid has ended" 1 "$(kill -0 "$pid" 2> /dev/null; echo $?)"
 done
@@ -164,8 +165,6 @@ rm -rf shared
 
 # A signal to any of the processes stops all of them after the same step.
 run="unilm ${settings[unilm]}"
-ranks() { pgrep -f -- "--out $1( |\$)" | while read -r pid; do
-    tr '\0' '\n' < /proc/$pid/environ 2> /dev/null | sed -n "s/^OMPI_COMM_WORLD_RANK=/$pid /p"; done; }
 started() { local i; for i in $(seq 200); do compgen -G "$1/step-*" > /dev/null && return; sleep 0.1; done; }
 # shellcheck disable=SC2086
 many 3 $run save_every=5 --minutes 5 --out $PWD/asked > said 2>&1 & launched=$!

@@ -2,6 +2,8 @@
 #pragma once
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 
 namespace masquerade {
@@ -22,6 +24,23 @@ class StartDeadline {
     }
     StartDeadline(const StartDeadline&) = delete;
     ~StartDeadline() { alarm(0); }
+};
+
+// The seconds since the object was made, during which other processes have let this one wait. If this process itself
+// was stopped for a while, that is no fault of the others: the time between two calls of seconds() counts as 0.1 s at
+// most.
+class Waited {
+  public:
+    double seconds() {
+        const auto now = std::chrono::steady_clock::now();
+        seconds_ += std::min(0.1, std::chrono::duration<double>(now - before_).count());
+        before_ = now;
+        return seconds_;
+    }
+
+  private:
+    std::chrono::steady_clock::time_point before_ = std::chrono::steady_clock::now();
+    double seconds_ = 0;
 };
 
 }  // namespace masquerade

@@ -50,13 +50,6 @@ int number_in(const char* variable, int otherwise) {
     return value && *value >= '0' && *value <= '9' ? std::atoi(value) : otherwise;
 }
 
-const Launcher* launcher() {
-    for (const Launcher& one : launchers)
-        if (number_in(one.rank, -1) >= 0 && number_in(one.count, 1) > 1 && (!one.also || std::getenv(one.also)))
-            return &one;
-    return nullptr;
-}
-
 thread_local Processes* joined = nullptr;  // only the thread that trains uses it
 
 }  // namespace
@@ -69,14 +62,19 @@ Processes& processes() {
 void use_processes(Processes* all) { joined = all; }
 
 Launch launched() {
-    const Launcher* by = launcher();
-    if (!by) return {};
-    return {by->name, number_in(by->rank, 0), number_in(by->count, 1), number_in(by->local_rank, 0),
-            std::max(1, number_in(by->local_count, 1))};
+    for (const Launcher& by : launchers)
+        if (number_in(by.rank, -1) >= 0 && number_in(by.count, 1) > 1 && (!by.also || std::getenv(by.also)))
+            return {by.name,
+                    number_in(by.rank, 0),
+                    number_in(by.count, 1),
+                    number_in(by.local_rank, 0),
+                    std::max(1, number_in(by.local_count, 1)),
+                    by.mpi};
+    return {};
 }
 
 void join_processes() {
-    const auto [by, rank, count, local_rank, local_count] = launched();
+    const auto [by, rank, count, local_rank, local_count, mpi] = launched();
     if (count == 1 || joined) return;
     // Otherwise every process would print the same text and notes. Errors are still printed.
     if (rank > 0) {
@@ -85,7 +83,7 @@ void join_processes() {
         dup2(nowhere, STDOUT_FILENO);
         close(nowhere);
     }
-    if (!launcher()->mpi) return;
+    if (!mpi) return;
     const std::string path = find_library("libmasquerade_mpi.so", "MASQUERADE_MPI");
     if (path.empty())
         throw BadInput(by, " has started ", count,

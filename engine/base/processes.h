@@ -55,6 +55,7 @@ struct Launch {
     const char* by = "";                  // the launcher: "mpirun", "srun" or "torchrun"
     int rank = 0, count = 1;              // of all processes
     int local_rank = 0, local_count = 1;  // of those on this machine
+    bool mpi = true;                      // whether the launcher brings MPI
 };
 Launch launched();
 

@@ -96,20 +96,15 @@ class Mpi : public Processes {
     // Waits until all messages have arrived. At first asks without a pause, then at growing intervals, because other
     // processes may need this processor to compute what this process waits for.
     void wait(int line) {
-        using Clock = std::chrono::steady_clock;
-        Clock::time_point before = Clock::now();
+        Waited time;
         statuses_.resize(requests_.size());
-        double waited = 0;  // seconds
         auto pause = std::chrono::microseconds(0);
         for (;;) {
             int done = 0;
             const int error = MPI_Testall(int(requests_.size()), requests_.data(), &done, statuses_.data());
             if (error != MPI_SUCCESS) fail(error, line);
             if (done) return;
-            const Clock::time_point now = Clock::now();
-            // If this process itself was stopped for a while, that is no fault of the others.
-            waited += std::min(0.1, std::chrono::duration<double>(now - before).count());
-            before = now;
+            const double waited = time.seconds();
             if (waited < 50e-6) continue;
             // Each process waits a little longer than the one before it, so that one of them alone reports the error.
             if (waited > patience + rank_) report();

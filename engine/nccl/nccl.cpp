@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -41,24 +42,25 @@ void choose_meeting_place() {
     setenv("NCCL_COMM_ID", text(version_6 ? "[" : "", address, version_6 ? "]:" : ":", number + 1).c_str(), 1);
 }
 
-// Opens NCCL. If this is impossible, the result has no library, and a reason.
-OpenedLibrary opened_nccl() {
+// Opens NCCL. If this is impossible, returns nothing, and sets `why_not` to the reason.
+std::optional<NcclLibrary> opened_nccl(std::string& why_not) {
     const OpenedLibrary opened = open_first(nccl_search());
-    if (!opened.library) return opened;
+    why_not = opened.reason;
     try {
-        const NcclLibrary expected(opened);
+        if (opened.library) return NcclLibrary(opened);
     } catch (const BadInput& e) {
-        return {nullptr, opened.place, e.what()};
+        why_not = e.what();
     }
-    return opened;
+    return {};
 }
 
-// Returns the reason why the processes of MPI cannot use NCCL, the same in all processes; "" if they can.
-std::string why_no_nccl(const OpenedLibrary& opened) {
+// Returns the reason why the processes of MPI cannot use NCCL, the same in all processes; "" if they can. `own_reason`
+// is the reason why this process cannot open it.
+std::string why_no_nccl(const std::string& own_reason) {
     const DeviceFacts facts = cuda_runtime().facts();
     std::set<std::string> gpus;
     for (const std::string& gpu : gather_messages(std::string(facts.uuid, sizeof facts.uuid))) gpus.insert(gpu);
-    for (const std::string& reason : gather_messages(opened.reason))
+    for (const std::string& reason : gather_messages(own_reason))
         if (!reason.empty()) return reason;
     const int count = processes().count();
     return int(gpus.size()) < count ? text(count, " processes share ", gpus.size(), gpus.size() == 1 ? " GPU" : " GPUs")
@@ -67,7 +69,7 @@ std::string why_no_nccl(const OpenedLibrary& opened) {
 
 }  // namespace
 
-NcclLibrary::NcclLibrary(const OpenedLibrary& opened) : place(opened.place) {
+NcclLibrary::NcclLibrary(const OpenedLibrary& opened) {
     find(opened, "ncclGetUniqueId", get_unique_id);
     find(opened, "ncclCommInitRank", comm_init_rank);
     find(opened, "ncclCommDestroy", comm_destroy);
@@ -181,19 +183,14 @@ void Nccl::move(const std::vector<Bytes>& send, const std::vector<Bytes>& receiv
 
 // Waits until the exchange is done.
 void Nccl::wait() {
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point before = Clock::now();
-    double waited = 0;  // seconds
+    Waited time;
     for (;;) {
         int status = 0;
         library_.expect(library_.comm_get_async_error(communicator_, &status), "asking about an exchange");
         if (status != 0)
             fail(text("the exchange with other processes has failed: ", library_.get_error_string(status)));
         if (cuda_runtime().finished()) return;
-        const Clock::time_point now = Clock::now();
-        // If this process itself was stopped for a while, that is no fault of the others.
-        waited += std::min(0.1, std::chrono::duration<double>(now - before).count());
-        before = now;
+        const double waited = time.seconds();
         // Each process waits a little longer than the one before it, so that one of them alone reports the error.
         if (waited > patience + rank_)
             fail(text("has waited ", patience,
@@ -231,15 +228,16 @@ void meet_by_nccl(Device device) {
     const std::string started = text(launch.by, " has started ", launch.count, " processes, which exchange by NCCL");
     if (device == Device::cpu)
         throw BadInput(started, ", and NCCL works on GPUs only: give --device cuda, or start them by mpirun or srun");
-    const OpenedLibrary opened = opened_nccl();
-    const std::string why_not = by_mpi ? why_no_nccl(opened) : opened.reason;
+    std::string why_not;
+    const std::optional<NcclLibrary> library = opened_nccl(why_not);
+    if (by_mpi) why_not = why_no_nccl(why_not);
     if (!why_not.empty() && !by_mpi) throw BadInput(started, ", but ", why_not);
     if (!why_not.empty())
         return log_line("note: ", why_not,
                         "; without NCCL, gradients pass through the memory of the host, which is "
                         "slower");
     if (!by_mpi) choose_meeting_place();
-    use_processes(new Nccl(NcclLibrary(opened), launch.rank, launch.count, by_mpi ? &processes() : nullptr));
+    use_processes(new Nccl(*library, launch.rank, launch.count, by_mpi ? &processes() : nullptr));
 }
 
 }  // namespace masquerade

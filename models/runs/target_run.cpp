@@ -18,35 +18,6 @@
 namespace masquerade {
 namespace {
 
-// Returns the loss of an objective on sentences or pairs. Objectives that mask tokens at random (mlm, plm, mass, ...)
-// use the random numbers of training step 0 in every call, so that losses are comparable.
-ScoredLoss scored_loss(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
-                       const Sentences& sentences) {
-    ScoredLoss all;
-    Numbers own;  // the losses of the sentences of this process
-    double documents = 0, tokens = 0;
-    const auto make = [&](const auto& some) { return objective.batch(some, 0, options); };
-    const auto use = [&](Tape& tape, const Batch& batch, std::size_t) {
-        tape.begin("evaluate");
-        const TargetNet::Losses scored = net.losses(tape, batch);
-        const OnHost losses(scored.each->view());
-        const bool weighted = batch.labels.counted > 0;
-        for (int m = 0; m < scored.count; m++) own.push_back(losses[m] * (weighted ? batch.labels.weights[m] : 1));
-        documents += batch.documents;
-        tokens += weighted ? batch.labels.counted : scored.count;
-        tape.end();
-    };
-    each_own_batch(net.head_stack(), sentences, 32, make, use,
-                   [&](const Sentence& s) { return objective.rows(s, options); });
-    const Numbers losses = gather_numbers(own);
-    const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
-    for (double each : gather_numbers({documents})) all.documents += std::int64_t(each);
-    for (double each : gather_numbers({tokens})) all.tokens += std::int64_t(each);
-    all.per_token = sum / std::max<std::int64_t>(all.tokens, 1);
-    all.per_document = sum / std::max<std::int64_t>(all.documents, 1);
-    return all;
-}
-
 std::string shortened(const std::string& line, std::size_t most) {
     if (line.size() <= most) return line;
     std::size_t end = most;
@@ -309,8 +280,33 @@ std::vector<PartLoss> TargetRun::losses(const Sentences& some, bool targets) con
     return all;
 }
 
+// Objectives that mask tokens at random (mlm, plm, mass, ...) use the random numbers of training step 0 in every call, so
+// that losses are comparable.
 ScoredLoss TargetRun::loss(const Objective& objective, const Sentences& some) const {
-    return scored_loss(net(), objective, objective_options(), some);
+    const ObjectiveOptions options = objective_options();
+    ScoredLoss all;
+    Numbers own;  // the losses of the sentences of this process
+    double documents = 0, tokens = 0;
+    const auto make = [&](const auto& few) { return objective.batch(few, 0, options); };
+    const auto use = [&](Tape& tape, const Batch& batch, std::size_t) {
+        tape.begin("evaluate");
+        const TargetNet::Losses scored = net().losses(tape, batch);
+        const OnHost losses(scored.each->view());
+        const bool weighted = batch.labels.counted > 0;
+        for (int m = 0; m < scored.count; m++) own.push_back(losses[m] * (weighted ? batch.labels.weights[m] : 1));
+        documents += batch.documents;
+        tokens += weighted ? batch.labels.counted : scored.count;
+        tape.end();
+    };
+    each_own_batch(net().head_stack(), some, 32, make, use,
+                   [&](const Sentence& s) { return objective.rows(s, options); });
+    const Numbers losses = gather_numbers(own);
+    const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
+    for (double each : gather_numbers({documents})) all.documents += std::int64_t(each);
+    for (double each : gather_numbers({tokens})) all.tokens += std::int64_t(each);
+    all.per_token = sum / std::max<std::int64_t>(all.tokens, 1);
+    all.per_document = sum / std::max<std::int64_t>(all.documents, 1);
+    return all;
 }
 
 LikelihoodBound TargetRun::bound(const Objective& objective, const Sentences& some, std::uint64_t seed) const {

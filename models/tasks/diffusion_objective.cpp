@@ -51,9 +51,8 @@ Example diffusion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     const auto [pair, context, tokens, places] = Hidden(s, o);
     const int k = places > 0 ? 1 + int((unsigned __int128)(spread(s, o)) * unsigned(places) >> 64) : 0;
     std::vector<char> hidden(places);
-    for (std::size_t i : drawn(places, k, Sequence(o.seed, text("diffusion.", o.canvas), s.name, step)))
-        hidden[i] = true;
-    const int name = s.name ^ o.canvas << 26;  // gives each canvas of a sentence a dropout mask of its own
+    for (std::size_t i : drawn(places, k, random_of_canvas("diffusion", s, step, o))) hidden[i] = true;
+    const int name = name_of_canvas(s.name, o);
     Example e;
     for (int i = 0; i < context; i++) e.rows.push(s.ids[i], o.source_type, i, name);
     const int type = pair ? o.target_type : o.source_type, start = pair ? o.target_position(context) : 1;

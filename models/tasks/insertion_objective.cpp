@@ -89,11 +89,6 @@ Choices choices_of(const std::vector<Tokens>& missing, const InsertionRule& rule
     return choices;
 }
 
-// Returns the random numbers of one canvas. `what` is the name of their use.
-Sequence random_of(const char* what, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    return {o.seed, text(what, ".", o.canvas), std::uint32_t(s.name), step};
-}
-
 template <InsertionForm form>
 Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     DrawnCanvas drawn = draw_canvas({s.target.begin(), s.target.end() - 1}, s, step, o);
@@ -105,7 +100,7 @@ Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
 // Draws one of three cases with equal probability: words are missing in both texts of the pair, only in the target, or
 // only in the source.
 Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Sequence random = random_of("kermit", s, step, o);
+    Sequence random = random_of_canvas("kermit", s, step, o);
     const int whole = random.below(3);  // the text without missing words: 1 the source, 2 the target, 0 neither
     const Tokens sides[] = {{s.ids.begin() + 1, s.ids.end() - 1}, {s.target.begin(), s.target.end() - 1}};
     // The words of source and target are numbered together, 0 .. x + y - 1. `first` is the first word that may be
@@ -131,7 +126,7 @@ Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o)
 }  // namespace
 
 DrawnCanvas draw_canvas(const Tokens& words, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Sequence random = random_of("insertion", s, step, o);
+    Sequence random = random_of_canvas("insertion", s, step, o);
     const Parted p = keep(words, kept_places(int(words.size()), o.insertion.left_to_right, random));
     return {p.canvas, choices_of(p.missing, o.insertion, false)};
 }
@@ -167,7 +162,7 @@ Example canvas_example(InsertionForm form, const Tokens& source, const Tokens& c
                        const ObjectiveOptions& o) {
     Example e;
     const int n = source.size(), index = o.canvas;  // index of this canvas among those of the target
-    const int row_name = name ^ index << 26;  // gives each canvas of a target its own name, and so its own dropout mask
+    const int row_name = name_of_canvas(name, o);
     const bool two = form == InsertionForm::two_stacks;
     e.same_source = two && index > 0;  // the encoder reads the source only once for all canvases of the target
     TokenRows& reads = two ? e.source : e.rows;

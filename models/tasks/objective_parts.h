@@ -30,6 +30,13 @@ std::size_t diffusion_rows(const Sentence& sentence, const ObjectiveOptions& opt
 // its last token, at the positions from `start` on. Each decoder row predicts the next token of `wanted`.
 Example source_and_target(const Sentence& sentence, const Tokens& wanted, int start, const ObjectiveOptions& options);
 
+// Returns the random numbers of one canvas of a sentence (ObjectiveOptions::canvas). `what` is the name of their use.
+inline Sequence random_of_canvas(const char* what, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    return {o.seed, text(what, ".", o.canvas), std::uint32_t(s.name), step};
+}
+// Returns the name of the rows of this canvas, so that each canvas of a sentence has a dropout mask of its own.
+inline int name_of_canvas(int sentence, const ObjectiveOptions& o) { return sentence ^ o.canvas << 26; }
+
 // The mask of documents whose source does not see the target: each row of the source sees the source, and each row of
 // the target sees everything.
 SegmentGraph source_alone_mask(const Documents& documents);
