@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Tests several processes as a user meets them: mpirun -n N ./train. Every model family, in f32 and bf16, must end with
-# the bits of the run that one process trains, also if it is stopped and resumed by another number of processes.
+# Tests several processes as a user meets them: mpirun -n N ./train. Every model family, in f32 and bf16, is trained by
+# several processes, stopped, and resumed by another number of them; it must end with the bits of the run of one process.
 # ./evaluate and ./generate must print the same as one process. Then one process is killed, stopped or asked to stop.
 # MANY=all tries every number of processes with every family, and KILLS=100 kills that many processes; without them, the
 # test takes a minute on two cores. Needs mpirun (make deps-mpi); without it, nothing is tested.
@@ -64,7 +64,7 @@ has 'families' 'univae' "$families"
 turn=0
 for family in $families; do
     for precision in f32 bf16; do
-        run="$family --precision $precision ${settings[$family]:-parts=5} --seed 3"
+        run="$family --precision $precision ${settings[$family]:-parts=5} save_every=25 --seed 3"
         if [ "$family" = flow ]; then  # computes in f32
             [ $precision = f32 ] || continue
             run=${run/--precision f32/}
@@ -73,7 +73,8 @@ for family in $families; do
         # shellcheck disable=SC2086
         train $run --threads 2 --steps 50 --out alone > said 2>&1 || cat said
         counts=(2 3 4 8)
-        [ "${MANY:-}" = all ] || counts=("${counts[turn % 4]}")
+        first=${counts[turn % 4]} second=$((counts[turn % 4] % 4 + 1))
+        [ "${MANY:-}" = all ] || counts=()
         for count in "${counts[@]}"; do
             name="$family in $precision by $count processes"
             # shellcheck disable=SC2086
@@ -95,14 +96,12 @@ for family in $families; do
                 is "./$program of $family by $count processes: errors" "$(cat errors.1)" "$(cat errors)"
             done
         fi
-        first=${counts[0]} second=$((counts[0] % 4 + 1))
         name="$family in $precision by $first, then $second"
         # shellcheck disable=SC2086
-        many $first $run --steps 20 --out shared > said 2>&1
+        many $first $run --steps 25 --out shared > said 2>&1
         many $second --resume shared --steps 50 > said 2>&1
         is "$name: status" 0 $?
-        cmp -s alone/step-000050/state.safetensors shared/step-000050/state.safetensors
-        is "$name: bits" 0 $?
+        same_run "$name" alone shared
         rm -rf alone shared
         turn=$((turn + 1))
     done
@@ -192,16 +191,25 @@ is 'a process hangs: status' 1 $?
 is 'a process hangs' 'error: process 2 of 3 has not answered process 0 for 1 s' "$(grep -o 'error: .* s:' said | sed 's/:$//')"
 rm -rf hangs
 
+# A process that is killed is named, in one line.
+# shellcheck disable=SC2086
+many 3 $run save_every=5 --minutes 5 --out $PWD/dies > said 2>&1 & launched=$!
+started dies
+kill -KILL "$(ranks $PWD/dies | awk '$2 == 1 { print $1 }')"
+wait $launched
+is 'a process dies' 'error: process 1 of 3 has ended without a message' "$(sed -n 's/.*\(error: .*\) (PID [0-9]*)\([^,]*\),.*/\1\2/p' said)"
+rm -rf dies
+
 # ended PID: succeeds if the process has ended. A process that mpirun has not waited for, because mpirun itself hangs, has
 # the state Z and has ended, too.
 ended() { ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
 # A process that is killed ends the others within ten seconds. The run can be resumed, and ends with the same bits.
 # shellcheck disable=SC2086
-train $run save_every=1 --steps 300 --out alone > /dev/null 2>&1
+train $run save_every=5 --steps 300 --out alone > /dev/null 2>&1
 RANDOM=${SEED:-$$} killed=0
 for _ in $(seq $((3 * kills))); do
     [ $killed -lt "$kills" ] || break
-    arguments="$run save_every=1 --out $PWD/killed"
+    arguments="$run save_every=5 --out $PWD/killed"
     compgen -G 'killed/step-*' > /dev/null && arguments="--resume $PWD/killed"
     # shellcheck disable=SC2086
     many 3 $arguments --steps 299 > said 2>&1 & launched=$!
@@ -210,6 +218,7 @@ for _ in $(seq $((3 * kills))); do
         ! kill -0 $launched 2> /dev/null; do sleep 0.02; done
     sleep "0.$((RANDOM % 9))"
     victim=$(shuf -n 1 <<< "$all")
+    rank=$(tr '\0' '\n' < "/proc/$victim/environ" 2> /dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')
     [ -n "$victim" ] && kill -KILL "$victim" 2> /dev/null && killed=$((killed + 1))
     for pid in $all; do
         for _ in $(seq 100); do ended "$pid" && break; sleep 0.1; done
@@ -219,8 +228,11 @@ for _ in $(seq $((3 * kills))); do
     # If a process dies while it starts, mpirun (4.1.4) sometimes waits for ever.
     [ -n "$victim" ] && { timeout 10 tail -s 0.1 --pid=$launched -f /dev/null || pkill -KILL -P $launched; }
     wait $launched 2> /dev/null
+    # No line if it dies before all have met, or after the last step.
+    is "kill $killed: lines that do not name process $rank" '' "$(grep -a error: said | grep -v "process $rank of 3 (PID $victim) has ended")"
+    is "kill $killed: more than one line" 1 "$(($(grep -ac error: said) < 2))"
 done
-if compgen -G 'killed/step-*' > /dev/null; then arguments="--resume $PWD/killed"; else arguments="$run save_every=1 --out $PWD/killed"; fi
+if compgen -G 'killed/step-*' > /dev/null; then arguments="--resume $PWD/killed"; else arguments="$run save_every=5 --out $PWD/killed"; fi
 # shellcheck disable=SC2086
 many 2 $arguments --steps 300 > said 2>&1
 cmp -s alone/step-000300/state.safetensors killed/step-000300/state.safetensors

@@ -4,7 +4,7 @@
 #include "engine/base/processes.h"
 
 // A program opens only a library that was built with the same stamp. Change the number whenever Processes changes.
-inline constexpr const char* mpi_stamp = "masquerade mpi, interface 3";
+inline constexpr const char* mpi_stamp = "masquerade mpi, interface 4";
 
 extern "C" {
 const char* masquerade_mpi_stamp();

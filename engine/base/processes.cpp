@@ -96,6 +96,7 @@ void join_processes() {
         throw BadInput("the MPI library ", path, " was built for another version: expected \"", mpi_stamp, "\", found ",
                        stamp ? text('"', stamp(), '"') : "no stamp", "; run make");
     Processes* all = join();
+    all->log_error = [](const std::string& why) { log_line("error: ", why); };
     use_processes(all);
     if (all->rank() != rank || all->count() != count) {
         const std::string found = text("rank ", all->rank(), " of ", all->count());

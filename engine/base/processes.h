@@ -41,7 +41,8 @@ class Processes {
     virtual void leave() = 0;                         // waits until all processes call leave(); must be the last call
 
     double patience = 600;
-    std::uint64_t bytes_sent = 0;  // by this process, in all calls of exchange()
+    void (*log_error)(const std::string& why) = nullptr;  // set by join_processes()
+    std::uint64_t bytes_sent = 0;                         // by this process, in all calls of exchange()
 };
 
 // The group of processes to which this process belongs. A program that was not started together with others has rank 0
