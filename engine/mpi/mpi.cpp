@@ -45,7 +45,7 @@ class Mpi : public Processes {
         for (std::size_t i = 0; i < receives_; i++) expect_own_place(i, line);
     }
 
-    // The others are told, so that they do not report that this process has ended: it has printed the reason itself.
+    // Informs the others, so that they do not report the end of this process as well: it has printed the reason.
     [[noreturn]] void abort(int status) override {
         std::vector<MPI_Request> told(std::size_t(count_), MPI_REQUEST_NULL);
         for (int peer = 0; peer < count_; peer++)
