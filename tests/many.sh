@@ -218,7 +218,7 @@ for _ in $(seq $((3 * kills))); do
         ! kill -0 $launched 2> /dev/null; do sleep 0.02; done
     sleep "0.$((RANDOM % 9))"
     victim=$(shuf -n 1 <<< "$all")
-    rank=$(tr '\0' '\n' < "/proc/$victim/environ" 2> /dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')
+    rank=$({ tr '\0' '\n' < "/proc/$victim/environ"; } 2> /dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')
     [ -n "$victim" ] && kill -KILL "$victim" 2> /dev/null && killed=$((killed + 1))
     for pid in $all; do
         for _ in $(seq 100); do ended "$pid" && break; sleep 0.1; done

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "data/tasks/sudoku.h"
 #include "engine/base/named.h"
 #include "engine/base/shuffle.h"
 #include "tokenizer/vocabulary.h"
@@ -66,6 +67,17 @@ WordPair star_graph(const PairOptions& o, Sequence& random) {
     return p;
 }
 
+PairTask::Size size_of_sudoku(const PairOptions& o) {
+    if ((o.grid != 4 && o.grid != 6 && o.grid != 9) || o.clues < 0)
+        throw BadUsage(text("sudoku needs a grid of 4, 6 or 9 and 0 clues or more, found ", o.grid, " and ", o.clues));
+    return {o.grid + 1, o.grid * o.grid, o.grid * o.grid};
+}
+// The source lists the cells of the puzzle, row after row, and the target those of its solution.
+WordPair sudoku(const PairOptions& o, Sequence& random) {
+    Sudoku made = random_sudoku(o.grid, o.clues == 0 ? o.grid * o.grid * 2 / 5 : o.clues, random);
+    return {std::move(made.puzzle), std::move(made.solution)};
+}
+
 std::string as_text(const std::vector<int>& words) {
     std::string line;
     for (int word : words) line += (line.empty() ? "" : " ") + (word == bar ? "|" : text("w", word));
@@ -76,10 +88,9 @@ std::string as_text(const std::vector<int>& words) {
 
 const std::vector<PairTask>& pair_tasks() {
     static const std::vector<PairTask> all = {
-        {"copy", size_of_words, changed<same>},
-        {"reverse", size_of_words, changed<reversed>},
-        {"sort", size_of_words, changed<sorted>},
-        {"star_graph", size_of_star, star_graph},
+        {"copy", size_of_words, changed<same>},   {"reverse", size_of_words, changed<reversed>},
+        {"sort", size_of_words, changed<sorted>}, {"star_graph", size_of_star, star_graph},
+        {"sudoku", size_of_sudoku, sudoku},
     };
     return all;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tasks that generate pairs: a source, and the target that a model must generate from it. The words are w0, w1, ...
+// Tasks that generate pairs: a source, and the target that a model must generate from it. The words are w0, w1, ...; in
+// sudoku, w0 is an empty cell.
 #pragma once
 #include <utility>
 
@@ -13,6 +14,8 @@ struct PairOptions {
     int words = 0;               // number of distinct words; 0: 32 or, for star_graph, StarLevel::nodes
     std::string level = "easy";  // for star_graph: a name in star_levels()
     std::uint64_t seed = 1;      // seed of the training pairs
+    int grid = 4;                // for sudoku: number of rows, columns, boxes and digits; 4, 6 or 9
+    int clues = 0;               // for sudoku: number of given digits, if one solution allows it; 0: 2/5 of the cells
     bool any() const { return task != "none"; }
 };
 

@@ -21,8 +21,8 @@ nlohmann::json json_of(const TextOrigin& o) {
     if (o.step >= 0) json["step"] = o.step;
     const PairOptions& m = o.made;
     if (m.any())
-        json["made"] = {
-            {"task", m.task}, {"length", m.length}, {"words", m.words}, {"level", m.level}, {"seed", m.seed}};
+        json["made"] = {{"task", m.task}, {"length", m.length}, {"words", m.words}, {"level", m.level},
+                        {"seed", m.seed}, {"grid", m.grid},     {"clues", m.clues}};
     return json;
 }
 
@@ -33,7 +33,13 @@ TextOrigin origin_of(const std::string& run_json, const std::string& path) {
         PairOptions made;
         if (d.contains("made")) {
             const nlohmann::json& m = d["made"];
-            made = {m.at("task"), m.at("length"), m.at("words"), m.at("level"), m.at("seed")};
+            made = {m.at("task"),
+                    m.at("length"),
+                    m.at("words"),
+                    m.at("level"),
+                    m.at("seed"),
+                    m.value("grid", made.grid),
+                    m.value("clues", made.clues)};
         }
         return {name_in_json(d.at("name")),
                 name_in_json(d.at("file")),

@@ -87,12 +87,17 @@ void TargetSettings::start_with(BackboneOptions& stack, int layers) {
 void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     Strings tasks = names_of(pair_tasks());
     tasks.insert(tasks.begin(), "none");
-    c.add("task", &made.task,
-          "task whose pairs are generated: of words, or of a graph and a path in it; none: read a text", tasks);
+    c.add(
+        "task", &made.task,
+        "task whose pairs are generated: of words, of a graph and a path in it, or of a puzzle and its solution; none: read a text",
+        tasks);
     c.add("length", &made.length, "copy, reverse, sort: maximum number of words", 0, 4096);
     c.add("words", &made.words, "number of different words; 0: 32, or for star_graph as many as a graph has nodes", 0,
           65536);
     c.add("level", &made.level, "star_graph: size of the graph", names_of(star_levels()));
+    c.add("grid", &made.grid, "sudoku: number of rows, columns, boxes and digits; 4, 6 or 9", 4, 9);
+    c.add("clues", &made.clues, "sudoku: number of given digits, if one solution allows it; 0: 2/5 of the cells", 0,
+          81);
     c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; longer ones are cut", 3, 65536);
     c.add("max_target", &max_target, "longest target with its [SEP]; longer ones are cut", 2, 65536);
     c.add("source_type", &how.source_type, "segment id of a source", 0, 65535);

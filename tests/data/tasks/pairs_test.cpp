@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "data/tasks/sudoku.h"
 #include "data/training_text.h"
 #include "engine/base/error.h"
 #include "tests/train/files.h"
@@ -52,7 +53,7 @@ PairOptions words_of(const std::string& task, int length, int words) {
 
 TEST_CASE(
     "pairs: of every row, pairs are fixed by seed and number, within their sizes, and none is held out and trained on") {
-    CHECK(every_row().size() == 6);
+    CHECK(every_row().size() == 7);
     for (PairOptions o : every_row()) {
         INFO(o.task, " ", o.level);
         // So few possible pairs that training and held-out pairs would be equal if nothing kept them apart.
@@ -85,6 +86,73 @@ TEST_CASE(
         CHECK(longest[1] == std::size_t(size.target));
         for (const std::string& source : held_out) CHECK(train.count(source) == 0);
     }
+}
+
+// Every row, column and box has each digit once. `height` and `width` are those of a box.
+static bool is_solved(const std::vector<int>& cells, int height, int width) {
+    const int side = height * width;
+    for (int i = 0; i < side; i++) {
+        std::set<int> row, column, box;
+        for (int j = 0; j < side; j++) {
+            row.insert(cells[std::size_t(i * side + j)]);
+            column.insert(cells[std::size_t(j * side + i)]);
+            box.insert(cells[std::size_t((i / height * height + j / width) * side + i % height * width + j % width)]);
+        }
+        for (const auto& group : {row, column, box})
+            if (int(group.size()) < side || *group.begin() != 1 || *group.rbegin() != side) return false;
+    }
+    return true;
+}
+
+TEST_CASE("pairs: a sudoku has the digits of its solution, as many as asked, and no other solution") {
+    // All grids of 4 x 4, by trying each digit in each cell.
+    std::vector<std::vector<int>> grids;
+    for (std::uint32_t rows = 0; rows < 24 * 24 * 24 * 24; rows++) {
+        std::vector<int> grid;
+        for (std::uint32_t left = rows, row = 0; row < 4; row++, left /= 24) {
+            std::vector<int> digits = {1, 2, 3, 4};
+            for (std::uint32_t i = 0; i < left % 24; i++) std::next_permutation(digits.begin(), digits.end());
+            grid.insert(grid.end(), digits.begin(), digits.end());
+        }
+        if (is_solved(grid, 2, 2)) grids.push_back(grid);
+    }
+    CHECK(grids.size() == 288);
+    CHECK(sudoku_solutions(4, std::vector<int>(16, 0), 1000) == 288);
+    CHECK(sudoku_solutions(4, std::vector<int>(16, 0), 7) == 7);
+    std::vector<int> wrong(16, 0);
+    wrong[0] = wrong[5] = 3;  // in one box
+    CHECK(sudoku_solutions(4, wrong, 2) == 0);
+
+    for (const int side : {4, 6, 9})
+        for (const int clues : {0, side * side / 2}) {
+            PairOptions o = words_of("sudoku", 0, 0);
+            o.grid = side, o.clues = clues;
+            std::set<std::vector<int>> solutions;
+            for (std::uint64_t i = 0; i < 40; i++) {
+                const auto [source, target] = made_pair(o, i, false);
+                const std::vector<int> puzzle = numbers(source), solution = numbers(target);
+                CHECK(is_solved(solution, side == 9 ? 3 : 2, side == 4 ? 2 : 3));
+                int given = 0;
+                for (std::size_t cell = 0; cell < puzzle.size(); cell++) {
+                    given += puzzle[cell] != 0;
+                    if (puzzle[cell] != 0) CHECK(puzzle[cell] == solution[cell]);
+                }
+                CHECK(given >= (clues ? clues : side * side * 2 / 5));
+                CHECK(given <= side * side / 2);
+                CHECK(sudoku_solutions(side, puzzle, 2) == 1);
+                if (side == 4)
+                    CHECK(std::count_if(grids.begin(), grids.end(), [&](const std::vector<int>& grid) {
+                              for (std::size_t cell = 0; cell < 16; cell++)
+                                  if (puzzle[cell] != 0 && puzzle[cell] != grid[cell]) return false;
+                              return true;
+                          }) == 1);
+                solutions.insert(solution);
+            }
+            CHECK(solutions.size() > 30);
+        }
+    PairOptions o = words_of("sudoku", 0, 0);
+    o.grid = 5;
+    CHECK_SAYS(message_of<BadUsage>([&] { pair_words(o); }), "sudoku needs a grid of 4, 6 or 9");
 }
 
 TEST_CASE("pairs: copy, reverse and sort change what they say, and all lengths from 0 are alike") {

@@ -189,7 +189,7 @@ Strings small_values(const std::string& key, const std::string& family) {
         {"points", {"moons", "checker"}},
         {"dropout", {"0", "0.3"}},  // with 0.9, most rows are 0, and their norms have gradients beyond float
     };
-    if (key == "task" && family != "classify") return {"copy", "sort", "star_graph"};
+    if (key == "task" && family != "classify") return {"copy", "sort", "star_graph", "sudoku"};
     const auto found = table.find(key);
     return found != table.end()
                ? found->second

@@ -92,6 +92,7 @@ inline std::string special_value(const std::string& model, const std::string& ke
              {"canvas", "drawn"},
              {"types", "3"},
              {"embedding", "8"},
+             {"grid", "6"},
              {"source_type", "1"},
              {"target_type", "0"}})
         if (key == name) return value;
