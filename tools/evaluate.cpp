@@ -144,7 +144,9 @@ std::vector<std::pair<Options, unsigned>> declare_groups(Options& app, Measuring
                    "write source<TAB>output<TAB>reference, and the reference as it was tokenized for the comparison");
     return {{latents, Family::of_latents},
             {targets, Family::of_search | Family::of_insertion},
-            {declare_insertion(app, how.search.canvas), Family::of_insertion | Family::of_latents}};
+            {declare_insertion(app, how.search.canvas), Family::of_insertion | Family::of_latents},
+            {declare_any_order(app, how.search.canvas), Family::of_insertion | Family::of_latents | Family::of_search},
+            {declare_unmask(app, how.search.unmask), Family::of_search}};
 }
 
 // Measures how well classifiers can predict the labels of lines from the vectors that a run's model computes for them.

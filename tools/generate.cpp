@@ -110,10 +110,13 @@ Groups declare(Options& app, Writing& w) {
                    "save the vectors of the input lines, or the samples of a flow, for NumPy (.npy), one row for each");
 
     Options insertion = declare_insertion(app, w.search.canvas);
-    insertion.flag(
+    Options any_order = declare_any_order(app, w.search.canvas);
+    any_order.flag(
         "--canvas", w.from_canvas,
-        "only of insertion: lines are source<TAB>words to start with, in order; _ between two words: insert nothing there");
-    insertion.flag("--show-rounds", w.show_rounds, "write each target as its rounds, with new words in [brackets]");
+        "lines are source<TAB>words to start with, in order. insertion: _ between two words: insert nothing there; "
+        "unilm: [MASK] for each token to write");
+    any_order.flag("--show-rounds", w.show_rounds, "write each target as its rounds, with new words in [brackets]");
+    Options unmask = declare_unmask(app, w.search.unmask);
     return {draws,
             search,
             vectors,
@@ -121,6 +124,8 @@ Groups declare(Options& app, Writing& w) {
             {{latents, Family::of_latents},
              {targets, Family::of_search},
              {insertion, Family::of_insertion | Family::of_latents},
+             {any_order, Family::of_insertion | Family::of_latents | Family::of_search},
+             {unmask, Family::of_search},
              {search, Family::of_latents | Family::of_search | Family::of_insertion}}};
 }
 

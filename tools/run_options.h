@@ -35,14 +35,44 @@ inline void declare_samples(Options& group, SampleOptions& o) {
 inline Options declare_insertion(Options& app, CanvasOptions& o) {
     Options group = app.group("of insertion, and of univae with decoder=insertion");
     group.flag("--parallel", o.parallel, "insert into all open slots each round (default: only the best)");
-    group.number("--threshold", o.threshold, 0.0, 2.0,
-                 "--parallel: only into slots with p(c|l) of P or more, and into the best", "P");
     group.number("--end-penalty", o.end_penalty, -1000.0, 1000.0, "subtracted from log p of the end of a slot", "X");
     group.number("--sure-end", o.sure_end, 0.0, 1.0,
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
     group.flag("--apart", o.apart,
                "let the slots around equal words decide separately, as in the paper (default: as one)");
     group.number("--rounds", o.most_rounds, 1, 1000000, "maximum number of rounds");
+    return group;
+}
+
+// Declares the options for models that do not write from left to right. Returns their group of options.
+inline Options declare_any_order(Options& app, CanvasOptions& o) {
+    Options group = app.group("of insertion, of univae with decoder=insertion, and of unilm objective=diffusion");
+    group.number("--threshold", o.threshold, 0.0, 2.0,
+                 "write where the probability of the best word is P or more, and at the best place; insertion: only "
+                 "with --parallel",
+                 "P");
+    return group;
+}
+
+// Declares the options of masked diffusion. Returns their group of options.
+inline Options declare_unmask(Options& app, UnmaskOptions& o) {
+    Options group = app.group("of unilm objective=diffusion");
+    group.choice("--order", o.order, unmask_orders(),
+                 "which hidden places are written first: random (default if tokens are drawn), or those with the "
+                 "largest probability (confidence, default if not), the largest lead of the best token (margin), or "
+                 "the smallest entropy");
+    group.number("--per-pass", o.per_pass, 1, 65536, "places that a pass writes (default: 1)", "M");
+    group.number("--steps", o.steps, 1, 65535, "write all places in T steps", "T");
+    group.choice("--plan", o.plan, unmask_plans(),
+                 "share of the places that are written after each of the --steps (default: linear)");
+    group.number("--entropy-bound", o.entropy_bound, 0.0, 1e9,
+                 "write places while the sum of their entropies, without the largest, is at most G", "G");
+    group.number("--choice-temperature", o.choice_temperature, 0.0, 1e9,
+                 "noise in the order of the places (default: 0)", "X");
+    group.number("--remask", o.remask, 0.0, 1.0,
+                 "hide written places again, with this share of the largest possible probability", "ETA");
+    group.number("--block", o.block, 1, 65536, "write K places after the other, from left to right", "K");
+    group.flag("--ends-last", o.ends_last, "write the end of a text only behind places that are written");
     return group;
 }
 

@@ -68,8 +68,26 @@ void measure_outputs(const std::vector<Strings>& outputs, const Strings& referen
 }  // namespace
 
 Strings TargetRun::write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
-                               std::vector<Measure>& /*rows*/) const {
+                               std::vector<Measure>& rows) const {
     Strings lines;
+    if (unmasks(options)) {
+        struct Counts {
+            double passes = 0, tokens = 0, ended = 0;
+        } own, all;
+        for (const std::vector<Written>& samples : unmask(own_part(sources, 64), options, seed)) {
+            const Written& w = samples.at(0);
+            lines.push_back(decode(w.tokens));
+            own = {own.passes + w.rounds, own.tokens + double(w.tokens.size()), own.ended + w.ended};
+        }
+        for (const Counts& c : gather_values(own))
+            all = {all.passes + c.passes, all.tokens + c.tokens, all.ended + c.ended};
+        const double n = sources.size();
+        rows.push_back({"passes", all.passes / n, "", "of the model, mean"});
+        rows.push_back({"tokens_per_pass", all.tokens / std::max(1.0, all.passes), "", "written, without the end"});
+        rows.push_back({"ended", 100 * all.ended / n, "%", "with [SEP] in one of the places"});
+        return gather_lists(lines);
+    }
+    refuse_unmasking(options);
     for (const auto& hypotheses : write(own_part(sources, 64), options, seed))
         lines.push_back(decode(hypotheses.at(0).tokens));
     return gather_lists(lines);
@@ -127,7 +145,8 @@ Measures TargetRun::measures(const Measuring& how) {
     }
     if (rows.size() == 1)  // no loss was added: every objective needs targets, and there are none
         refuse_sentences(how.data.empty() ? t.origin.name : how.data);
-    if (!pairs || !writes()) {
+    if (!pairs || !(writes() || unmasks())) {
+        refuse_unmasking(how.search);
         if (!how.outputs.empty())
             throw BadUsage(text("--outputs: targets are written only for pairs; ", how.run, " was trained on ",
                                 objective(), pairs ? "" : ", and the text holds no pairs"));

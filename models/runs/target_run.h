@@ -118,6 +118,21 @@ class TargetRun : public Run {
                                           std::uint64_t seed) const = 0;
     // Generates the text before each ending, from right to left. The tokens of a hypothesis are in reading order.
     std::vector<Hypotheses> write_before(const Sentences& endings, SearchOptions options, std::uint64_t seed) const;
+    // Masked diffusion (target_unmask.cpp). diffusion(): this objective of the run; null if it has none. unmasks():
+    // whether the run can write whole targets with it, that is, knows how long they are. The second form says whether
+    // it does so with these options: a run that also writes from left to right does so only if an option asks for it.
+    const Objective* diffusion() const;
+    bool unmasks() const;
+    bool unmasks(const SearchOptions& options) const;
+    // Writes the hidden places of a canvas for each source: options.samples times, or once. If `starts` is empty, a
+    // canvas has all places that the run was trained with, and what a text begins with is given. Throws BadUsage if the
+    // options ask for what is not possible.
+    std::vector<std::vector<Written>> unmask(const Sentences& sources, SearchOptions options, std::uint64_t seed,
+                                             std::vector<MaskedCanvas> starts = {}) const;
+    // Makes a canvas from the words of a line, in which [MASK] stands for a hidden place. The text ends behind the
+    // line. `number` is the number of the line, for messages.
+    MaskedCanvas canvas_of(const std::string& line, std::uint32_t number) const;
+
     // Returns the loss of each objective on these sentences. If `targets` is false, leaves out the objectives that need
     // pairs.
     std::vector<PartLoss> losses(const Sentences& sentences, bool targets) const;
@@ -140,6 +155,13 @@ class TargetRun : public Run {
     // Generates one line per source for ./evaluate. May append measures of the generation to `rows`.
     virtual Strings write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
                                 std::vector<Measure>& rows) const;
+    // Like write(), by masked diffusion.
+    std::vector<Hypotheses> unmasked(const Sentences& sources, const SearchOptions& options, std::uint64_t seed) const;
+    RunWriter unmask_writer(const Writing& how, const SearchOptions& options) const;
+    // Throws BadUsage if the user gave options of masked diffusion, for a run that does not write with it.
+    void refuse_unmasking(const SearchOptions& options, bool from_canvas = false, bool show_rounds = false) const;
+    MaskedCanvas canvas_for(const Sentence& source, const SearchOptions& options) const;
+    std::size_t given_tokens(const Sentence& source) const;
     // Returns an example whose source has a row for each token of the sentence, including [CLS] and [SEP].
     Example source_of(const Sentence& s) const;
     // Returns the hidden state of each line, averaged over the line's tokens. `example` makes the rows of a line.

@@ -111,6 +111,7 @@ ReadingOptions UniLmRun::reading_options() const {
 }
 
 std::vector<Hypotheses> UniLmRun::write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const {
+    if (unmasks(options)) return unmasked(sources, options, seed);
     UniLmDecoder decoder(model, reading_options());
     return written(decoder, sources, std::move(options), seed, tokenizer.vocabulary().sep(), [&](const Sentence& s) {
         return Start{s.ids.back(), continues() ? settings.max_length - int(s.ids.size()) : settings.max_target};

@@ -36,7 +36,7 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     std::string description() const override;
 
     std::string unwritable(bool backward) const override;
-    bool continues() const override { return writes() && !pairs_; }
+    bool continues() const override { return (writes() || diffusion()) && !pairs_; }
     std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
     ObjectiveOptions objective_options() const override;
     ReadingOptions reading_options() const;

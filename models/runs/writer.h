@@ -46,8 +46,8 @@ struct Writing : Searching {
     std::string from_vectors;  // path of a .npy file whose rows are decoded instead of drawn latents; empty: none
     // For runs that generate token by token: whether input lines are the ends of texts, whose beginnings are generated.
     bool backward = false;
-    // For insertion models: whether input lines contain a canvas (the words to start from), and whether the canvas is
-    // shown after every round. search.canvas has further options.
+    // For insertion models and masked diffusion: whether input lines contain a canvas (the words to start from), and
+    // whether the canvas is shown after every round. search.canvas and search.unmask have further options.
     bool from_canvas = false, show_rounds = false;
 
     // For finding neighbours instead of generating text (models/runs/neighbours.cpp). nearest: the file whose sentences

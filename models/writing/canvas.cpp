@@ -145,7 +145,7 @@ int fewest_rounds(int n) {
     return rounds;
 }
 
-std::string draw_rounds(const Written& written, const Strings& words) {
+std::string draw_rounds(const Written& written, const Strings& words, const std::string& hidden) {
     constexpr std::size_t most = 80, margin = 5;
     const auto columns = [](const std::string& s) -> std::size_t {
         return std::count_if(s.begin(), s.end(), starts_code_point);
@@ -156,8 +156,9 @@ std::string draw_rounds(const Written& written, const Strings& words) {
         drawn += (round < 10 ? "  " : round < 100 ? " " : "") + std::to_string(round) + " ";
         std::size_t used = margin - 1;
         for (std::size_t i = 0; i < words.size(); i++) {
-            if (written.came[i] > round) continue;
-            const std::string word = written.came[i] == round && round > 0 ? "[" + words[i] + "]" : words[i];
+            const bool later = written.came[i] > round, now = written.came[i] == round && round > 0;
+            if (later && hidden.empty()) continue;
+            const std::string word = later ? hidden : now ? "[" + words[i] + "]" : words[i];
             const bool fits = used + 1 + columns(word) <= most || used < margin;
             drawn += fits ? " " + word : "\n" + std::string(margin, ' ') + word;
             used = (fits ? used + 1 : margin) + columns(word);

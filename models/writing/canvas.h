@@ -45,7 +45,9 @@ struct CanvasOptions {
     // true: a round inserts into every slot that does not end, except slots that `threshold` excludes; false: only into
     // the slot with the largest p(l) p(c|l)
     bool parallel = false;
-    double threshold = 0;    // if `parallel`: the best slot, and slots with p(c|l) >= threshold, get a token
+    // If `parallel`: the best slot, and slots with p(c|l) >= threshold, get a token. In masked diffusion, the best hidden
+    // place, and those whose most likely token has a probability >= threshold; 0: not given.
+    double threshold = 0;
     double end_penalty = 0;  // beta, which is subtracted from log p(end|l), the score of ending slot l
     double sure_end = 0;     // a slot ends if p(end|l) >= sure_end and also log p(end|l) - beta >= log p(c|l)
     // Inserting a token c gives the same text for every slot before, within or after a run of adjacent tokens c. true:
@@ -63,13 +65,13 @@ inline bool changed(const CanvasOptions& o) {
 
 struct Written {
     Tokens tokens;
-    std::vector<int> came;  // for each token, the round in which it was inserted, from 1; 0: it was there at the start
+    std::vector<int> came;  // for each token, the round in which it was written, from 1; 0: it was there at the start
     int rounds = 0;
     // Sum over the inserted tokens of log (p(l) p(c|l)) or, if CanvasOptions::parallel is true, of log p(c|l). p(l) is
     // the probability of the token's slot l, and p(c|l) is the probability of the token c in this slot.
     double score = 0;
     bool ended = false;                        // false if the maximum number of tokens or rounds stopped the canvas
-    int passes() const { return rounds + 1; }  // number of forward passes; the last one inserts nothing
+    int passes() const { return rounds + 1; }  // of insertion: number of forward passes; the last one inserts nothing
 };
 
 // Inserts tokens into the canvases until each one ends or reaches a limit. Finished canvases are not passed to the
@@ -81,7 +83,8 @@ std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts
 int fewest_rounds(int n);
 
 // Returns a text that shows the canvas after each round, with the tokens of the round in [brackets]. `words` has the
-// text of each token. Lines are wrapped at 80 columns; a word that is longer than a line gets its own line.
-std::string draw_rounds(const Written& written, const Strings& words);
+// text of each token. `hidden` stands for each token that is written later; if it is empty, these tokens are not shown.
+// Lines are wrapped at 80 columns; a word that is longer than a line gets its own line.
+std::string draw_rounds(const Written& written, const Strings& words, const std::string& hidden = "");
 
 }  // namespace masquerade

@@ -89,8 +89,9 @@ void look(Work& work, const Logits& logits, const SearchOptions& options, std::u
 
 }  // namespace
 
-double sampling_draw(std::uint64_t seed, std::uint32_t line, std::uint32_t sample, std::uint32_t step) {
-    const Four bits = make_stream(seed, "generate.token", step).at(line, sample, 0);
+double sampling_draw(std::uint64_t seed, std::uint32_t line, std::uint32_t sample, std::uint32_t step,
+                     const char* what) {
+    const Four bits = make_stream(seed, what, step).at(line, sample, 0);
     return (double((std::uint64_t(bits[0]) << 20) | (bits[1] >> 12)) + 0.5) * 0x1p-52;
 }
 

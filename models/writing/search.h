@@ -8,6 +8,7 @@
 // comes first.
 #pragma once
 #include "models/writing/canvas.h"
+#include "models/writing/unmask.h"
 
 namespace masquerade {
 
@@ -75,11 +76,13 @@ struct SearchOptions {
     bool bert4keras = false;
 
     CanvasOptions canvas = {};  // for insertion models, which use only `canvas`, `maximum` and `forbidden`
+    UnmaskOptions unmask = {};  // for models of masked diffusion (check_unmasking())
 };
 
 // Returns a uniform random number in (0,1) that depends only on the arguments, not on the batch. `line` is the number
-// of the input line.
-double sampling_draw(std::uint64_t seed, std::uint32_t line, std::uint32_t sample, std::uint32_t step);
+// of the input line. `what` is the name of the use of the number.
+double sampling_draw(std::uint64_t seed, std::uint32_t line, std::uint32_t sample, std::uint32_t step,
+                     const char* what = "generate.token");
 
 struct Hypothesis {
     Tokens tokens;       // without `begin` and the end token

@@ -61,6 +61,11 @@ void TokenScores::read(const float* logits, int V) {
     log_sum_ = double(top) + std::log(sum_of_exponentials(scores_.data(), V, top));
 }
 
+double TokenScores::log_sum_of_scores() const {
+    const float top = largest();
+    return double(top) + std::log(sum_of_exponentials(scores_.data(), size(), top));
+}
+
 // If the scores are those of another shortlist, only the tokens of that shortlist can be above minus infinity.
 void TokenScores::read(const Shortlists& lists, int row, int V) {
     if (listed_.empty() || size() != V) {

@@ -27,7 +27,8 @@ class TokenScores {
     // Returns the log-sum-exp of the unchanged logits. It is not finite if a logit is NaN or +infinity, or if all
     // logits are -infinity.
     double log_sum() const { return log_sum_; }
-    float logit(int token) const;  // the unchanged logit of a token whose score is above minus infinity
+    double log_sum_of_scores() const;  // the log-sum-exp of the scores as they are now
+    float logit(int token) const;      // the unchanged logit of a token whose score is above minus infinity
     float operator[](int token) const { return scores_[token]; }
     void set(int token, float score);
     void forbid(int token);  // sets the score to minus infinity

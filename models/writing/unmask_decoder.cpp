@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "models/writing/unmask_decoder.h"
+
+#include "engine/tensor/copy.h"
+
+namespace masquerade {
+
+UnmaskDecoder::UnmaskDecoder(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
+                             bool text)
+    : net_(net),
+      objective_(objective),
+      options_(options),
+      text_(text),
+      arena_(net.head_stack().device(), Blocks::kept),
+      tape_(arena_, net.head_stack().storage()) {}
+
+Example UnmaskDecoder::example(const MaskedCanvas& canvas) const {
+    const Sentence& s = *sources_.at(canvas.source);
+    const int context = text_ ? 1 : int(s.ids.size()), places = int(canvas.tokens.size());
+    const int type = text_ ? options_.source_type : options_.target_type;
+    const int start = text_ ? 1 : options_.target_position(context);
+    Example e;
+    for (int i = 0; i < context; i++) e.rows.push(s.ids[i], options_.source_type, i, s.name);
+    for (int i = 0; i < places; i++) {
+        const int token = canvas.tokens[i];
+        e.rows.push(token == MaskedCanvas::hidden ? options_.mask : token, type, start + i, s.name);
+    }
+    for (int place : canvas.asked) e.labels.push(context + place, 0);
+    e.document = {context, places};
+    return e;
+}
+
+const float* UnmaskDecoder::logits(const std::vector<const MaskedCanvas*>& canvases) {
+    std::vector<Example> examples;
+    for (const MaskedCanvas* canvas : canvases) examples.push_back(example(*canvas));
+    Batch batch = pack(examples, 1);
+    objective_.give_masks(batch, options_);
+    tape_.begin("unmask");
+    const View z = net_.head_stack().logits(tape_, net_.hidden(tape_, batch))->view();
+    logits_.resize(z.count());
+    copy_bytes(z.data, z.device, logits_.data(), Device::cpu, z.bytes());
+    tape_.end();
+    return logits_.data();
+}
+
+}  // namespace masquerade
