@@ -34,6 +34,7 @@ train unilm --data pairs.tsv --dev held_out.tsv layers=2 max_target=8 --steps 13
 train unilm objective=lm:1,lm-reverse:1 --data sentences.txt --dev sources layers=2 --steps 160 --out lm
 train unilm objective=lm --data sentences.txt --dev sources layers=2 --steps 40 --out judge
 train insertion --data pairs.tsv --dev held_out.tsv layers=1 decoder_layers=1 max_target=8 --steps 300 --out insertion
+train unilm objective=diffusion --data pairs.tsv --dev held_out.tsv layers=2 max_target=8 --steps 130 --out diffusion
 sed 's/\t\([a-z]*\) \(.*\)/\t\1 \1 \2 \1/' pairs.tsv > repeats.tsv
 train insertion --data repeats.tsv --dev repeats.tsv layers=1 decoder_layers=1 max_target=12 --steps 150 --out repeats
 
@@ -82,6 +83,15 @@ generate apart repeats sources = --apart
 generate rounds insertion sources = --rounds 1
 generate canvas insertion canvases = --canvas
 generate show-rounds insertion sources = --show-rounds
+generate order diffusion sources --show-rounds --order confidence = --show-rounds --order random
+generate per-pass diffusion sources --show-rounds = --show-rounds --per-pass 2
+generate steps diffusion sources --show-rounds = --show-rounds --steps 3
+generate plan diffusion sources --show-rounds --steps 3 = --show-rounds --steps 3 --plan cosine
+generate entropy-bound diffusion sources --show-rounds = --show-rounds --entropy-bound 1
+generate choice-temperature diffusion sources --show-rounds = --show-rounds --choice-temperature 9
+generate remask diffusion sources --show-rounds --steps 8 = --show-rounds --steps 8 --remask 1
+generate block diffusion sources --show-rounds = --show-rounds --block 1
+generate ends-last diffusion sources --show-rounds = --show-rounds --ends-last
 evaluate seed vae nothing --limit 3 --importance 2 --samples 9 = --limit 3 --importance 2 --samples 9 --seed 2
 evaluate data pair nothing = --data pairs.tsv
 evaluate average pair nothing = --average 2
@@ -104,6 +114,15 @@ evaluate end-penalty insertion nothing = --end-penalty 9
 evaluate sure-end insertion nothing = --sure-end 0.999
 evaluate apart repeats nothing = --apart
 evaluate rounds insertion nothing = --rounds 1
+evaluate order diffusion nothing --outputs out --order confidence = --outputs out --order random
+evaluate per-pass diffusion nothing = --per-pass 2
+evaluate steps diffusion nothing = --steps 3
+evaluate plan diffusion nothing --steps 3 = --steps 3 --plan cosine
+evaluate entropy-bound diffusion nothing = --entropy-bound 1
+evaluate choice-temperature diffusion nothing --outputs out = --outputs out --choice-temperature 9
+evaluate remask diffusion nothing --steps 8 = --steps 8 --remask 1
+evaluate block diffusion nothing = --block 1
+evaluate ends-last diffusion nothing = --ends-last
 evaluate labelled vae nothing --limit 3 --importance 2 --samples 9 = --limit 3 --importance 2 --samples 9 --labelled labelled
 evaluate labels vae nothing --limit 3 --importance 2 --samples 9 --labelled labelled = --limit 3 --importance 2 --samples 9 --labelled labelled --labels 1,2
 evaluate draws vae nothing --limit 3 --importance 2 --samples 9 --labelled labelled --labels 2 = --limit 3 --importance 2 --samples 9 --labelled labelled --labels 2 --draws 3

@@ -420,6 +420,42 @@ refuses 'kermit has two sides' 2 'order=left_to_right needs another objective' \
 train insertion --init lm objective=insertion-one-stack $on_pairs --steps 1 batch_tokens=200 --out inserted > warm.txt
 is 'insertion starts with one stack: slots are new' 1 "$(grep -c 'new.*slots' warm.txt)"
 
+# ---- masked diffusion ----
+train unilm $small layers=2 $on_pairs objective=diffusion deviation=0.125 learning_rate=5e-3 schedule_steps=1000 --steps 1000 --out diffusion > report
+is 'diffusion: status' 0 $?
+is 'diffusion: held-out targets are shown' 1 "$(($(grep -c '^      > ' report) > 0))"
+is 'diffusion: the command that writes' 1 "$(grep -c 'next *./generate diffusion < SOURCES' report)"
+for how in '' '--order margin' '--steps 3' '--threshold 0.9' '--entropy-bound 0.5' '--per-pass 2 --ends-last' '--steps 4 --remask 0.5' '--block 2'; do
+    is "diffusion $how: a line for a line" 9 "$(generate diffusion $how < sources.txt | wc -l)"
+done
+is 'diffusion: most are right' 1 "$(($(generate diffusion < sources.txt | paste - targets.txt | awk -F'\t' '$1 == $2' | wc -l) > 4))"
+is 'diffusion: samples' 3 "$(generate diffusion --samples 3 < sources.txt | head -n 1 | tr '\t' '\n' | wc -l)"
+is 'diffusion: passes are shown' 1 "$(generate diffusion --show-rounds < sources.txt | grep -c '^  2 .*_.*\[[a-z]*\]' | awk '{ print ($1 > 0) }')"
+is 'diffusion: a canvas is kept' 'tin red box' "$(printf 'the red box is made of tin\ttin [MASK] box\n' | generate diffusion --canvas)"
+is 'diffusion: passes are measured' 'passes tokens_per_pass ended exact' \
+    "$(evaluate diffusion --threshold 0.9 | awk '/^(passes|tokens_per_pass|ended|exact)/ { print $1 }' | xargs)"
+is 'diffusion: fewer passes' 1 "$(evaluate diffusion --steps 2 | awk '$1 == "passes" { print ($2 <= 2) }')"
+refuses 'diffusion has no beams' 2 'a run of diffusion writes by --order' generate diffusion --beam 4
+refuses 'diffusion has no beams, measured' 2 'a run of diffusion writes by --order' evaluate diffusion --beam 4
+refuses 'diffusion: two numbers' 2 'each say how many places a pass writes' generate diffusion --steps 3 --threshold 0.5
+refuses 'diffusion: hidden again, but when' 2 '--remask hides places again between --steps' generate diffusion --remask 0.5
+printf 'the red box is made of tin\ttin red box\n' > full.tsv
+refuses 'diffusion: a full canvas' 1 'standard input, line 1: nothing to write' generate diffusion --canvas < full.tsv
+refuses 'unilm has no steps' 2 '--steps is an option of runs of objective=diffusion; this run was trained with objective=unilm' generate unilm --steps 3
+refuses 'unilm has no order, measured' 2 '--order is an option of runs of objective=diffusion' evaluate unilm --order margin
+refuses 'insertion has no order' 2 '--order is an option of unilm objective=diffusion, but insertion is a run of insertion' generate insertion --order margin
+train unilm $small layers=2 --data sentences.txt objective=diffusion --steps 300 --out diffused > report
+is 'diffusion of texts: the command that writes' 1 "$(grep -c 'next *./generate diffused --count 10' report)"
+is 'diffusion of texts: samples' 5 "$(generate diffused --count 5 | wc -l)"
+is 'diffusion of texts: one process or many lines, the same samples' "$(generate diffused --count 70 | head -n 5)" "$(generate diffused --count 5)"
+is 'diffusion of texts: a line is continued' 1 "$(echo 'the red' | generate diffused | wc -l)"
+is 'diffusion of texts: a line is filled' 1 "$(echo 'the [MASK] cup [MASK] made of tin' | generate diffused --canvas | grep -c '^the .*cup.*made of tin$')"
+train unilm $small layers=2 $on_pairs objective=diffusion canvas=drawn --steps 20 --out no_length > report
+is 'canvas=drawn: no command writes' 0 "$(grep -c 'next *./generate' report)"
+refuses 'canvas=drawn: how many?' 2 'this run was trained with canvas=drawn' generate no_length
+is 'canvas=drawn: lines say how many' 1 "$(printf 'the red box is made of tin\ttin [MASK] box\n' | generate no_length --canvas | grep -c '^tin .*box$')"
+is 'canvas=drawn: the bound is measured' 1 "$(evaluate no_length | grep -c '^diffusion.bound ')"
+
 # ---- Ctrl-C ----
 "$root/train" --device cpu unilm $small layers=2 $on_pairs --minutes 5 --out stopped > report & pid=$!
 until [ -s stopped/log.jsonl ] || ! kill -0 $pid 2> /dev/null; do sleep 0.05; done

@@ -24,6 +24,12 @@ double entropy_of(const TokenScores& scores, double sum) {
     return entropy;
 }
 
+// Returns UnmaskOptions::order, or its default.
+std::string order_of(const SearchOptions& o) {
+    if (!o.unmask.order.empty()) return o.unmask.order;
+    return o.unmask.entropy_bound >= 0 ? "entropy" : o.samples > 0 ? "random" : "confidence";
+}
+
 // A canvas while it is written.
 class Unmasking {
   public:
@@ -31,17 +37,13 @@ class Unmasking {
     Written written;
 
     Unmasking(MaskedCanvas start, const SearchOptions& options, std::uint64_t seed)
-        : canvas(std::move(start)), search_(options), o_(options.unmask), seed_(seed) {
+        : canvas(std::move(start)), search_(options), o_(options.unmask), seed_(seed), order_(order_of(options)) {
         close();
         const std::size_t places = canvas.tokens.size();
         for (int token : canvas.tokens) given_.push_back(token != MaskedCanvas::hidden);
         written.came.assign(places, 0);
         log_p_.assign(places, 0);
         hidden_at_start_ = hidden_places();
-        order_ = !o_.order.empty()       ? o_.order
-                 : o_.entropy_bound >= 0 ? "entropy"
-                 : search_.samples > 0   ? "random"
-                                         : "confidence";
     }
 
     // Begins the next pass and sets canvas.asked. Returns false if everything is written.
@@ -211,7 +213,7 @@ class Unmasking {
     const SearchOptions& search_;
     const UnmaskOptions& o_;
     const std::uint64_t seed_;
-    std::string order_;
+    const std::string order_;
     std::vector<char> given_;  // for each place, whether it is visible at the start
     Numbers log_p_;            // for each place, log p of the token that was written there
     int hidden_at_start_ = 0;
@@ -268,6 +270,8 @@ void check_unmasking(const SearchOptions& s) {
                                      : "--plan says how many places each of the --steps writes: give --steps as well");
     if (o.steps > 0 && o.block > 0)
         throw BadUsage("--block K writes K places after the other, and --steps counts the steps of all: leave out one");
+    if (o.choice_temperature != 0 && order_of(s) == "random")
+        throw BadUsage("--choice-temperature is for an order that is not random: give --order confidence, for example");
     const auto is_in = [](const std::string& name, const Strings& names) {
         return std::find(names.begin(), names.end(), name) != names.end();
     };

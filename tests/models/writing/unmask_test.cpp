@@ -515,6 +515,9 @@ TEST_CASE("unmask: options that contradict each other are refused") {
     o = in_steps(3);
     o.block = 2;
     refuses(greedy(o), "leave out one");
+    o = {};
+    o.choice_temperature = 1;
+    refuses(drawing(o), "for an order that is not random");
     SearchOptions beams = greedy();
     beams.beams = 4;
     refuses(beams, "--beam");

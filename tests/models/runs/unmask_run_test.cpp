@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Tests how runs of masked diffusion write: with the rows of training, the same text alone and in any batch, and what
+// they refuse.
+#include "tests/models/runs/tiny_training.h"
+
+#include "models/runs/writer.h"
+#include "models/tasks/objective_parts.h"
+#include "models/writing/unmask_decoder.h"
+
+using namespace masquerade;
+
+namespace {
+
+// A run with random weights that are large enough for its texts to differ.
+std::unique_ptr<UniLmRun> run_of(const std::string& objective, bool pairs,
+                                 DiffusionRule::Canvas canvas = DiffusionRule::ends) {
+    UniLmSettings s = tiny_unilm(objective);
+    s.model.deviation = 0.4;
+    s.how.diffusion.canvas = canvas;
+    TrainingText text = questions();
+    if (!pairs) text.train_targets.clear(), text.held_out_targets.clear();
+    auto run = std::make_unique<UniLmRun>(s, train_vocabulary(text.train, s.vocabulary));
+    run->task(text);  // tells the run whether there are pairs
+    return run;
+}
+
+std::string written(UniLmRun& run, const Writing& how, const Strings& lines, std::uint32_t first = 0) {
+    return run.writer(how).write(lines, first);
+}
+
+Writing drawing(int samples = 1) {
+    Writing how;
+    how.search.samples = samples;
+    return how;
+}
+
+const Strings lines = {"where are you?", "what do you think of it?", "who?", "", "where is the house?"};
+
+}  // namespace
+
+TEST_CASE("unmask run: a place has the logits that it has in a batch of training, in pairs and texts") {
+    for (bool pairs : {false, true})
+        for (DiffusionRule::Canvas canvas : {DiffusionRule::ends, DiffusionRule::drawn}) {
+            const auto run = run_of("diffusion", pairs, canvas);
+            const ObjectiveOptions o = run->objective_options();
+            const std::vector<Sentence> sentences = run->sentences(lines, pairs ? lines : Strings());
+            for (std::uint32_t step = 0; step < 5; step++) {
+                const Batch batch = run->diffusion()->batch(pointers_to(sentences), step, o);
+                Arena arena(Device::cpu, Blocks::kept);
+                Tape tape(arena, DType::f32);
+                tape.begin("training");
+                const auto wanted =
+                    numbers_of(run->model.backbone.logits(tape, run->model.hidden(tape, batch))->view());
+                std::vector<MaskedCanvas> canvases;
+                int row = 0;
+                for (std::size_t i = 0; i < sentences.size(); i++) {
+                    const Document& d = batch.parts[i];
+                    canvases.emplace_back();
+                    canvases.back().source = int(i);
+                    for (int place = 0; place < d.target; place++) {
+                        const int token = batch.rows.ids[std::size_t(row + d.source + place)];
+                        const bool asked =
+                            std::count(batch.labels.rows.begin(), batch.labels.rows.end(), row + d.source + place) > 0;
+                        CHECK(asked == (token == o.mask));
+                        canvases.back().tokens.push_back(asked ? int(MaskedCanvas::hidden) : token);
+                        if (asked) canvases.back().asked.push_back(place);
+                    }
+                    row += d.source + d.target;
+                }
+                UnmaskDecoder decoder(run->net(), *run->diffusion(), o, !pairs);
+                decoder.read(pointers_to(sentences));
+                std::vector<const MaskedCanvas*> all;
+                for (const MaskedCanvas& c : canvases) all.push_back(&c);
+                const float* const found = decoder.logits(all);
+                REQUIRE(wanted.size() > 100);
+                for (std::size_t i = 0; i < wanted.size(); i++)
+                    if (float(wanted[i]) != found[i]) FAIL(i);
+            }
+        }
+}
+
+TEST_CASE("unmask run: a line alone is written as in any batch, by any number of threads") {
+    Writing steps = drawing(2);
+    steps.search.unmask.steps = 3;
+    steps.search.unmask.remask = 0.5;
+    Writing shown = drawing();
+    shown.show_rounds = true;
+    Writing noisy;
+    noisy.search.unmask.choice_temperature = 1;
+    Writing sure;
+    sure.search.canvas.threshold = 0.1;
+    for (bool pairs : {false, true}) {
+        const auto run = run_of("diffusion", pairs);
+        for (const Writing& how : {Writing(), drawing(3), steps, shown, noisy, sure}) {
+            const std::string together = written(*run, how, lines, 7);
+            std::string alone;
+            for (std::size_t i = 0; i < lines.size(); i++)
+                alone += written(*run, how, {lines[i]}, 7 + std::uint32_t(i));
+            CHECK(together == alone);
+            const int before = threads();
+            set_threads(before == 1 ? 3 : 1);
+            CHECK(written(*run, how, lines, 7) == together);
+            set_threads(before);
+            CHECK(written(*run, how, Strings(300, "who?"), 7).size() > 600);  // more places than are written at a time
+        }
+    }
+}
+
+TEST_CASE("unmask run: what is written keeps its rules") {
+    const auto pairs = run_of("diffusion", true), texts = run_of("diffusion", false);
+    const Vocabulary& words = pairs->tokenizer.vocabulary();
+    const std::vector<Sentence> sources = pairs->sentences(Strings(200, "who?"));
+    std::vector<Sentence> begun = texts->beginnings(Strings(200, "where are"));
+    for (std::size_t i = 0; i < begun.size(); i++) begun[i].name = int(i);
+    SearchOptions o;
+    o.samples = 2;
+    o.minimum = 2;
+    o.maximum = 6;
+    o.temperature = 1000;  // all tokens that are allowed are about equally likely
+    const int who = words.id("who"), where = words.id("where");
+    for (int id = 0; id < words.size(); id++)
+        if (id != who && id != where && id != words.sep()) o.forbidden.push_back(id);
+    std::size_t shortest = 99, longest = 0;
+    for (const bool text : {false, true}) {
+        for (const auto& samples : (text ? *texts : *pairs).unmask(pointers_to(text ? begun : sources), o, 1)) {
+            REQUIRE(samples.size() == 2);
+            for (const Written& w : samples) {
+                const std::size_t given = text ? begun[0].ids.size() - 1 : 0;
+                for (std::size_t i = given; i < w.tokens.size(); i++)
+                    CHECK((w.tokens[i] == who || w.tokens[i] == where));
+                CHECK(w.ended);
+                CHECK(std::equal(begun[0].ids.begin() + 1, begun[0].ids.begin() + 1 + int(given), w.tokens.begin()));
+                shortest = std::min(shortest, w.tokens.size() - given);
+                longest = std::max(longest, w.tokens.size() - given);
+            }
+        }
+    }
+    CHECK(shortest == 2);
+    CHECK(longest == 5);
+}
+
+TEST_CASE("unmask run: lines with [MASK] are filled, and keep their words and their length") {
+    for (DiffusionRule::Canvas canvas : {DiffusionRule::ends, DiffusionRule::drawn})
+        for (bool pairs : {false, true}) {
+            const auto run = run_of("diffusion", pairs, canvas);
+            const std::string before = pairs ? "who?\t" : "";
+            Writing how;
+            how.from_canvas = true;
+            for (int samples : {0, 1}) {
+                how.search.samples = samples;
+                const Tokens ids =
+                    run->tokenizer.encode(written(*run, how, {before + "where [MASK] [MASK] you [MASK]"}));
+                CHECK(ids.size() >= 5);
+                CHECK(ids.front() == run->tokenizer.encode("where")[0]);
+            }
+            how.show_rounds = true;
+            how.search.samples = 0;
+            const std::string rounds = written(*run, how, {before + "where [MASK] you"});
+            CHECK(rounds.find("  0  where _ you\n  1  where [") == 0);
+            CHECK_SAYS(message_of<BadInput>([&] {
+                           written(*run, how, {before + "[MASK]", before + "where"});
+                       }),
+                       "standard input, line 2: nothing to write, expected at least one [MASK]");
+            std::string longer = before + "[MASK]";
+            for (int i = 0; i < 20; i++) longer += " where";
+            CHECK_SAYS(message_of<BadInput>([&] { written(*run, how, {longer}); }),
+                       pairs ? "21 tokens, expected at most 11 (max_target)"
+                             : "21 tokens, expected at most 14 (max_length)");
+        }
+}
+
+TEST_CASE("unmask run: what cannot be written, and options of other runs, are refused") {
+    const auto drawn = run_of("diffusion", true, DiffusionRule::drawn), pairs = run_of("diffusion", true),
+               lm = run_of("lm", false), both = run_of("lm,diffusion", false);
+    CHECK_SAYS(message_of<BadUsage>([&] { written(*drawn, {}, lines); }), "trained with canvas=drawn");
+    CHECK(drawn->writing_command("folder").empty());
+    CHECK(pairs->writing_command("folder") == "./generate folder < SOURCES");
+    Writing count;
+    count.count = 3;
+    CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(count); }), "--count needs a model that samples text");
+    Writing beam;
+    beam.search.beams = 3;
+    CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(beam); }), "a run of diffusion writes by --order");
+    Writing steps, threshold, canvas, rounds;
+    steps.search.unmask.steps = 3, threshold.search.canvas.threshold = 0.5;
+    canvas.from_canvas = true, rounds.show_rounds = true;
+    for (const auto& [how, option] : {std::pair(steps, "--steps"), std::pair(threshold, "--threshold"),
+                                      std::pair(canvas, "--canvas"), std::pair(rounds, "--show-rounds")})
+        CHECK_SAYS(message_of<BadUsage>([&, h = how] { lm->writer(h); }),
+                   text(option,
+                        " is an option of runs of objective=diffusion; this run was trained with objective=lm"));
+    // A run that writes in both ways writes from left to right, unless an option asks for the other way.
+    both->writer(beam);
+    CHECK(written(*both, {}, lines) == [&] {
+        std::string all;
+        const std::vector<Sentence> begun = both->beginnings(lines);
+        for (const Hypotheses& h : both->write(pointers_to(begun), {}, 1)) all += both->decode(h.at(0).tokens) + '\n';
+        return all;
+    }());
+    steps.show_rounds = true;
+    CHECK_SAYS(written(*both, steps, {"who?"}).substr(0, 10), "  0  who ?");
+}
