@@ -355,7 +355,8 @@ void write_targets(const TargetRun& run, std::size_t byte) {
     }
     if (run.writes_backward()) run.write_before(pointers_to(ends), options, 1);
     if (run.continues()) some = pointers_to(begun);
-    if (run.writes())
+    if (!run.writes()) options.beams = options.n_best = 1;  // masked diffusion has no beams
+    if (run.writes() || run.unmasks())
         for (const auto& hypotheses : run.write(some, options, 1)) run.decode(hypotheses.at(0).tokens);
     run.features(lines);
 }

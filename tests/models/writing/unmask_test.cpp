@@ -206,6 +206,8 @@ TEST_CASE("unmask: the laws of the table are those that the numbers below belong
     CHECK(std::abs(four.at({0, 1, 2}) - .027120289871) < 1e-12);
     CHECK(std::abs(variation(exact, four) - .064536594958) < 1e-12);
     CHECK(std::abs(variation(exact, law_of_steps({1})) - .255041387800) < 1e-12);
+    CHECK(std::abs(variation(exact, law_of_steps({.5, .5})) - .127550792793) < 1e-12);
+    CHECK(std::abs(variation(exact, law_of_steps(Numbers(16, 1.0 / 16))) - .016680985711) < 1e-12);
 }
 
 TEST_CASE("unmask: one place a pass in random order draws from the law of the model, and steps draw from their own") {
