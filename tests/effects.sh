@@ -12,6 +12,7 @@ awk 'BEGIN { split("red blue green white black grey", c); split("box cup lamp ri
                  printf "the %s %s is made of %s\t%s %s %s\n", c[i], t[j], m[k], m[k], c[i], t[j] }' > all.tsv
 awk 'NR % 12 != 5' all.tsv > pairs.tsv
 awk 'NR % 12 == 5' all.tsv > held_out.tsv
+awk -F '\t' 'NR % 2 { print $1 "\t" $2; next } { print $1 "\t" $2 " " $2 }' pairs.tsv > all_lengths.tsv
 cut -f 1 held_out.tsv > sources
 cut -f 1 pairs.tsv > sentences.txt
 head -n 60 sentences.txt > some
@@ -35,6 +36,7 @@ train unilm objective=lm:1,lm-reverse:1 --data sentences.txt --dev sources layer
 train unilm objective=lm --data sentences.txt --dev sources layers=2 --steps 40 --out judge
 train insertion --data pairs.tsv --dev held_out.tsv layers=1 decoder_layers=1 max_target=8 --steps 300 --out insertion
 train unilm objective=diffusion --data pairs.tsv --dev held_out.tsv layers=2 max_target=8 --steps 130 --out diffusion
+train unilm objective=diffusion canvas=drawn --data all_lengths.tsv --dev held_out.tsv layers=2 max_target=8 --steps 130 --out lengths
 sed 's/\t\([a-z]*\) \(.*\)/\t\1 \1 \2 \1/' pairs.tsv > repeats.tsv
 train insertion --data repeats.tsv --dev repeats.tsv layers=1 decoder_layers=1 max_target=12 --steps 150 --out repeats
 
@@ -91,6 +93,7 @@ generate entropy-bound diffusion sources --show-rounds = --show-rounds --entropy
 generate choice-temperature diffusion sources --show-rounds = --show-rounds --choice-temperature 9
 generate remask diffusion sources --show-rounds --steps 8 = --show-rounds --steps 8 --remask 1
 generate block diffusion sources --show-rounds = --show-rounds --block 1
+generate lengths lengths sources --scores = --scores --lengths 8
 generate ends-last diffusion sources --show-rounds = --show-rounds --ends-last
 evaluate seed vae nothing --limit 3 --importance 2 --samples 9 = --limit 3 --importance 2 --samples 9 --seed 2
 evaluate data pair nothing = --data pairs.tsv
@@ -122,6 +125,7 @@ evaluate entropy-bound diffusion nothing = --entropy-bound 1
 evaluate choice-temperature diffusion nothing --outputs out = --outputs out --choice-temperature 9
 evaluate remask diffusion nothing --steps 8 = --steps 8 --remask 1
 evaluate block diffusion nothing = --block 1
+evaluate lengths lengths nothing = --lengths 8
 evaluate ends-last diffusion nothing = --ends-last
 evaluate labelled vae nothing --limit 3 --importance 2 --samples 9 = --limit 3 --importance 2 --samples 9 --labelled labelled
 evaluate labels vae nothing --limit 3 --importance 2 --samples 9 --labelled labelled = --limit 3 --importance 2 --samples 9 --labelled labelled --labels 1,2

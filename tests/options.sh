@@ -6,7 +6,7 @@
 build=$PWD/${BUILD:-build/release}
 programs=$(basename -s .cpp tools/*.cpp)
 cd "$folder"
-numbers='N K M P S T X G ETA ALPHA SIZE N,...'
+numbers='N K M P S T X G L ETA ALPHA SIZE N,...'
 names='MASK FILE DIR FOLDER RUN RUN... PATH NAME NAME,... NAME=CHOICE,... TYPE WHAT WHEN SLICE TOKEN PYTHON PYTHON,... TEXT [NAME]
        [MODEL] [OP [RUN] WORDS'
 # Values that look wrong but are allowed.

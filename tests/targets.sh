@@ -450,11 +450,18 @@ is 'diffusion of texts: samples' 5 "$(generate diffused --count 5 | wc -l)"
 is 'diffusion of texts: one process or many lines, the same samples' "$(generate diffused --count 70 | head -n 5)" "$(generate diffused --count 5)"
 is 'diffusion of texts: a line is continued' 1 "$(echo 'the red' | generate diffused | wc -l)"
 is 'diffusion of texts: a line is filled' 1 "$(echo 'the [MASK] cup [MASK] made of tin' | generate diffused --canvas | grep -c '^the .*cup.*made of tin$')"
-train unilm $small layers=2 $on_pairs objective=diffusion canvas=drawn --steps 20 --out no_length > report
-is 'canvas=drawn: no command writes' 0 "$(grep -c 'next *./generate' report)"
-refuses 'canvas=drawn: how many?' 2 'this run was trained with canvas=drawn' generate no_length
-is 'canvas=drawn: lines say how many' 1 "$(printf 'the red box is made of tin\ttin [MASK] box\n' | generate no_length --canvas | grep -c '^tin .*box$')"
-is 'canvas=drawn: the bound is measured' 1 "$(evaluate no_length | grep -c '^diffusion.bound ')"
+train unilm $small layers=2 $on_pairs objective=diffusion canvas=drawn --steps 20 --out by_length > report
+is 'canvas=drawn: the command that writes' 1 "$(grep -c 'next *./generate by_length < SOURCES' report)"
+is 'canvas=drawn: the lengths of the targets' "$(cut -f 2 pairs.tsv | wc -l)" "$(awk '{ n += $3 } END { print n }' by_length/lengths.txt)"
+is 'canvas=drawn: targets of the usual length' 9 "$(generate by_length < sources.txt | awk 'NF == 3' | wc -l)"
+is 'canvas=drawn: several lengths are tried' 9 "$(generate by_length --lengths 4 < sources.txt | wc -l)"
+is 'canvas=drawn: the cost of the length is measured' 1 "$(evaluate by_length | grep -c '^diffusion.length ')"
+refuses 'lengths are tried where none is chosen' 2 '--lengths is of runs with canvas=drawn' generate diffusion --lengths 3
+refuses 'lengths are tried for samples' 2 'samples draw their length' generate by_length --lengths 3 --samples 2
+mv by_length/lengths.txt .
+refuses 'canvas=drawn: how many?' 2 'no file lengths.txt' generate by_length
+is 'canvas=drawn: lines say how many' 1 "$(printf 'the red box is made of tin\ttin [MASK] box\n' | generate by_length --canvas | grep -c '^tin .*box$')"
+is 'canvas=drawn: the bound is measured' 1 "$(evaluate by_length | grep -c '^diffusion.bound ')"
 
 # ---- Ctrl-C ----
 "$root/train" --device cpu unilm $small layers=2 $on_pairs --minutes 5 --out stopped > report & pid=$!

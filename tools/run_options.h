@@ -72,6 +72,9 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
     group.number("--remask", o.remask, 0.0, 1.0,
                  "hide written places again, with this share of the largest possible probability", "ETA");
     group.number("--block", o.block, 1, 65536, "write K places after the other, from left to right", "K");
+    group.number(
+        "--lengths", o.lengths, 1, 65536,
+        "with canvas=drawn: write a target for each of the L most likely lengths, and take the best (default: 1)", "L");
     group.flag("--ends-last", o.ends_last, "write the end of a text only behind places that are written");
     return group;
 }

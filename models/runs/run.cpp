@@ -218,6 +218,7 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
                  "was it edited?"));
     salt = record.value("salt", "");  // open_model() has checked that the salt is a string
     loaded(record);
+    load_more(folder);
     const std::string path = folder.file("tokenizer.json");
     if (!std::filesystem::exists(path)) return;
     HuggingFace read = read_tokenizer_json(path);
@@ -252,6 +253,7 @@ std::string hash_of_tokenizer(const RunFolder& folder) {
 void Run::start(const RunFolder& folder, nlohmann::json record) {
     folder.begin("");  // marks the folder as a run without a checkpoint, which a new run may overwrite
     save_tokenizer(folder);
+    save_more(folder);
     record["vocabulary_hash"] = hash_of_tokenizer(folder);
     // The salt is a hash of the record without the device, the command, the date, the commit, and the paths of texts
     // and weights. The same training on another machine, in another folder or at another time therefore has the same

@@ -156,6 +156,9 @@ class Run {
     Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     // Called after a checkpoint was loaded. `record` has the contents of run.json.
     virtual void loaded(const nlohmann::json& /*record*/) {}
+    // Write and read further files of the run folder that only some runs have.
+    virtual void save_more(const RunFolder& /*folder*/) const {}
+    virtual void load_more(const RunFolder& /*folder*/) {}
 };
 
 // Reads vocab.txt of a run. Throws BadInput if vocab.txt or tokenizer.json has changed since the run was started.

@@ -352,6 +352,7 @@ std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
     if (mixture.has(Objective::mask_token) && tokenizer.vocabulary().mask() < 0)
         throw BadInput(text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
     reads(t);
+    if (step == 0) count_lengths(t);
     std::shared_ptr<const SentenceList> train = training_sentences(t);
     // An attention that does not support the mask of an objective is refused now, and not in the first step that draws
     // the objective.

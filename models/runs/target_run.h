@@ -3,6 +3,7 @@
 // is the interface for ./generate, ./evaluate and the samples that are shown in training.
 #pragma once
 #include "models/writing/cached_writer.h"
+#include "models/writing/length_table.h"
 #include "models/nets/encoder_decoder.h"
 #include "models/tasks/objective.h"
 #include "models/runs/measures.h"
@@ -121,14 +122,18 @@ class TargetRun : public Run {
     // Masked diffusion (target_unmask.cpp). diffusion(): this objective of the run; null if it has none. unmasks():
     // whether the run can write whole targets with it, that is, knows how long they are. The second form says whether
     // it does so with these options: a run that also writes from left to right does so only if an option asks for it.
+    // lengths(): with canvas=drawn, how long targets are.
     const Objective* diffusion() const;
     bool unmasks() const;
     bool unmasks(const SearchOptions& options) const;
+    const LengthTable& lengths() const { return lengths_; }
+    // Returns the mean of -log p(n) over the sentences, where n is the number of tokens of the target.
+    double length_cost(const Sentences& sentences) const;
     // Writes the hidden places of a canvas for each source: options.samples times, or once. If `starts` is empty, a
-    // canvas has all places that the run was trained with, and what a text begins with is given. Throws BadUsage if the
-    // options ask for what is not possible.
+    // canvas has all places that the run was trained with, or a number of places by lengths(); what a text begins with
+    // is given. Throws BadUsage if the options ask for what is not possible.
     std::vector<std::vector<Written>> unmask(const Sentences& sources, SearchOptions options, std::uint64_t seed,
-                                             std::vector<MaskedCanvas> starts = {}) const;
+                                             const std::vector<MaskedCanvas>& starts = {}) const;
     // Makes a canvas from the words of a line, in which [MASK] stands for a hidden place. The text ends behind the
     // line. `number` is the number of the line, for messages.
     MaskedCanvas canvas_of(const std::string& line, std::uint32_t number) const;
@@ -160,8 +165,12 @@ class TargetRun : public Run {
     RunWriter unmask_writer(const Writing& how, const SearchOptions& options) const;
     // Throws BadUsage if the user gave options of masked diffusion, for a run that does not write with it.
     void refuse_unmasking(const SearchOptions& options, bool from_canvas = false, bool show_rounds = false) const;
-    MaskedCanvas canvas_for(const Sentence& source, const SearchOptions& options) const;
+    std::vector<MaskedCanvas> canvases_for(const Sentence& source, const SearchOptions& options,
+                                           std::uint64_t seed) const;
     std::size_t given_tokens(const Sentence& source) const;
+    LengthTable::Range possible_lengths(const Sentence& source, const SearchOptions& options) const;
+    void save_more(const RunFolder& folder) const override;
+    void load_more(const RunFolder& folder) override;
     // Returns an example whose source has a row for each token of the sentence, including [CLS] and [SEP].
     Example source_of(const Sentence& s) const;
     // Returns the hidden state of each line, averaged over the line's tokens. `example` makes the rows of a line.
@@ -186,6 +195,13 @@ class TargetRun : public Run {
     std::vector<Hypotheses> written(SourceReader& reader, const Sentences& sources, SearchOptions options,
                                     std::uint64_t seed, int end,
                                     const std::function<Start(const Sentence&)>& start) const;
+
+  private:
+    bool draws_length() const;  // whether the setting canvas is drawn
+    int places() const;         // the largest number of places, with one for [SEP]
+    void choose_length(const Sentence& source, const SearchOptions& options, std::vector<Written>& found) const;
+    void count_lengths(const TrainingText& text);
+    LengthTable lengths_;
 };
 
 }  // namespace masquerade

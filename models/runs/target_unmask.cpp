@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // How a run that was trained with objective=diffusion writes.
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
-#include "engine/base/processes.h"
+#include "engine/io/file.h"
 #include "models/runs/target_run.h"
 #include "models/runs/writer.h"
 #include "models/writing/unmask_decoder.h"
@@ -26,7 +27,7 @@ const Objective* TargetRun::diffusion() const {
     return nullptr;
 }
 
-bool TargetRun::unmasks() const { return diffusion() && common().how.diffusion.canvas == DiffusionRule::ends; }
+bool TargetRun::unmasks() const { return diffusion() && (!draws_length() || !lengths_.empty()); }
 
 bool TargetRun::unmasks(const SearchOptions& options) const {
     return unmasks() && (!writes() || changed(options.unmask) || options.canvas.threshold > 0);
@@ -46,21 +47,80 @@ void TargetRun::refuse_unmasking(const SearchOptions& options, bool from_canvas,
 // The number of tokens with which a text begins, if it is continued. They stay, and the continuation lacks them.
 std::size_t TargetRun::given_tokens(const Sentence& source) const { return continues() ? source.ids.size() - 1 : 0; }
 
-MaskedCanvas TargetRun::canvas_for(const Sentence& source, const SearchOptions& options) const {
+int TargetRun::places() const {
     const DiffusionRule rule = objective_options().diffusion;
+    return continues() ? rule.text_places : rule.target_places;
+}
+
+bool TargetRun::draws_length() const { return diffusion() && common().how.diffusion.canvas == DiffusionRule::drawn; }
+
+// A text without a target is the target of [CLS].
+void TargetRun::count_lengths(const TrainingText& t) {
+    if (!draws_length()) return;
+    const std::shared_ptr<const SentenceList> all = training_sentences(t);
+    for (std::uint64_t i = 0; i < all->size(); i++) {
+        const Sentence s = all->at(i);
+        if (s.target.empty())
+            lengths_.add(1, int(s.ids.size()) - 2);
+        else
+            lengths_.add(int(s.ids.size()), int(s.target.size()) - 1);
+    }
+}
+
+void TargetRun::save_more(const RunFolder& folder) const {
+    if (!lengths_.empty()) folder.write("lengths.txt", lengths_.lines());
+}
+
+void TargetRun::load_more(const RunFolder& folder) {
+    const std::string path = folder.file("lengths.txt");
+    if (draws_length() && std::filesystem::exists(path)) lengths_ = LengthTable::read(read_file(path), path);
+}
+
+double TargetRun::length_cost(const Sentences& sentences) const {
+    double sum = 0;
+    for (const Sentence* s : sentences) {
+        const bool text = s->target.empty();
+        const int n = text ? int(s->ids.size()) - 2 : int(s->target.size()) - 1;
+        sum -= lengths_.log_p(text ? 1 : int(s->ids.size()), n, {0, places() - 1});
+    }
+    return sum / double(sentences.size());
+}
+
+// The numbers of tokens that a target can have, with the tokens that are given.
+LengthTable::Range TargetRun::possible_lengths(const Sentence& source, const SearchOptions& o) const {
+    const int given = int(given_tokens(source)), most = std::min(places(), given + o.maximum) - 1;
+    return {std::min(given + o.minimum, most), most};
+}
+
+std::vector<MaskedCanvas> TargetRun::canvases_for(const Sentence& s, const SearchOptions& o, std::uint64_t seed) const {
+    const int given = int(given_tokens(s));
     MaskedCanvas c;
-    const int given = int(given_tokens(source));
-    c.tokens.assign(source.ids.begin() + 1, source.ids.begin() + 1 + given);
-    const int places = continues() ? rule.text_places : rule.target_places;
     c.end = tokenizer.vocabulary().sep();
-    c.minimum = given + options.minimum;
-    c.tokens.resize(places, int(MaskedCanvas::hidden));
-    for (int i = given + options.maximum - 1; i < places; i++) c.tokens[i] = c.end;
-    return c;
+    c.tokens.assign(s.ids.begin() + 1, s.ids.begin() + 1 + given);
+    if (!draws_length()) {
+        c.minimum = given + o.minimum;
+        c.tokens.resize(std::min(places(), given + o.maximum - 1), int(MaskedCanvas::hidden));
+        c.tokens.resize(places(), c.end);
+        return std::vector<MaskedCanvas>(std::max(1, o.samples), c);
+    }
+    const LengthTable::Range range = possible_lengths(s, o);
+    const int context = continues() ? 1 : int(s.ids.size());
+    std::vector<int> lengths;
+    if (o.samples == 0) lengths = lengths_.best(context, std::max(1, o.unmask.lengths), range);
+    for (int i = 0; i < o.samples; i++)
+        lengths.push_back(lengths_.draw(
+            context, sampling_draw(seed, std::uint32_t(s.name), std::uint32_t(i), 0, "generate.length"), range));
+    std::vector<MaskedCanvas> all;
+    for (int n : lengths) {
+        all.push_back(c);
+        all.back().minimum = n;
+        all.back().tokens.resize(n, int(MaskedCanvas::hidden));
+        all.back().tokens.push_back(c.end);
+    }
+    return all;
 }
 
 MaskedCanvas TargetRun::canvas_of(const std::string& line, std::uint32_t number) const {
-    const DiffusionRule rule = objective_options().diffusion;
     MaskedCanvas c;
     Encoder encoder(tokenizer);
     std::istringstream words(line);
@@ -69,45 +129,64 @@ MaskedCanvas TargetRun::canvas_of(const std::string& line, std::uint32_t number)
             c.tokens.push_back(MaskedCanvas::hidden);
         else
             encoder.append(word, c.tokens);
-    const int places = continues() ? rule.text_places : rule.target_places, n = int(c.tokens.size());
-    if (n >= places)
-        throw BadInput(text("standard input, line ", number + 1, ": ", n, " tokens, expected at most ", places - 1,
+    const int n = int(c.tokens.size());
+    if (n >= places())
+        throw BadInput(text("standard input, line ", number + 1, ": ", n, " tokens, expected at most ", places() - 1,
                             " (", continues() ? common().source_limit().setting : common().target_limit().setting,
                             ")"));
     if (std::count(c.tokens.begin(), c.tokens.end(), int(MaskedCanvas::hidden)) == 0)
         throw BadInput(text("standard input, line ", number + 1, ": nothing to write, expected at least one [MASK]"));
     c.end = tokenizer.vocabulary().sep();
     c.minimum = n;
-    c.tokens.resize(rule.canvas == DiffusionRule::ends ? places : n + 1, c.end);
+    c.tokens.resize(draws_length() ? n + 1 : places(), c.end);
     return c;
 }
 
+// Adds log p(n) to the scores of targets whose length n comes from the table. Of several lengths that were tried, only
+// the target with the best score a token is kept.
+void TargetRun::choose_length(const Sentence& source, const SearchOptions& o, std::vector<Written>& found) const {
+    for (Written& w : found)
+        w.score +=
+            lengths_.log_p(continues() ? 1 : int(source.ids.size()), int(w.tokens.size()), possible_lengths(source, o));
+    if (o.samples > 0) return;
+    const auto a_token = [](const Written& w) { return w.score / double(w.tokens.size() + 1); };
+    found = {*std::max_element(found.begin(), found.end(),
+                               [&](const Written& a, const Written& b) { return a_token(a) < a_token(b); })};
+}
+
 std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, SearchOptions options, std::uint64_t seed,
-                                                    std::vector<MaskedCanvas> starts) const {
+                                                    const std::vector<MaskedCanvas>& starts) const {
+    if (options.unmask.lengths > 0 && (!draws_length() || !starts.empty()))
+        throw BadUsage(
+            "--lengths is of runs with canvas=drawn, and without --canvas: otherwise, no length has to be chosen");
     for (int id : special_tokens())
         if (id != tokenizer.vocabulary().sep() && id != tokenizer.vocabulary().unk()) options.forbidden.push_back(id);
-    if (starts.empty())
-        for (const Sentence* s : sources) starts.push_back(canvas_for(*s, options));
     UnmaskDecoder decoder(net(), *diffusion(), objective_options(), continues());
     std::vector<std::vector<Written>> all;
     constexpr std::size_t most_places = 4096;  // in the canvases that are written at a time
-    for (std::size_t first = 0; first < sources.size(); first = all.size()) {
-        std::vector<MaskedCanvas> some;
+    while (all.size() < sources.size()) {
         Sentences read;
-        for (std::size_t i = first, places = 0; i < sources.size() && (i == first || places < most_places); i++) {
-            starts[i].source = int(read.size());
-            starts[i].line = std::uint32_t(sources[i]->name);
-            read.push_back(sources[i]);
-            for (int sample = 0; sample < std::max(1, options.samples); sample++) {
-                starts[i].sample = std::uint32_t(sample);
-                places += starts[i].tokens.size();
-                some.push_back(starts[i]);
+        std::vector<MaskedCanvas> some;
+        std::vector<std::size_t> ends;  // of the canvases of each source that is read
+        for (std::size_t i = all.size(), filled = 0; i < sources.size() && filled < most_places; i++) {
+            const auto own = starts.empty() ? canvases_for(*sources[i], options, seed)
+                                            : std::vector<MaskedCanvas>(std::max(1, options.samples), starts[i]);
+            for (std::size_t sample = 0; sample < own.size(); sample++) {
+                some.push_back(own[sample]);
+                some.back().source = int(read.size());
+                some.back().line = std::uint32_t(sources[i]->name);
+                some.back().sample = std::uint32_t(sample);
+                filled += own[sample].tokens.size();
             }
+            read.push_back(sources[i]);
+            ends.push_back(some.size());
         }
         decoder.read(read);
         std::vector<Written> written = unmask_canvases(decoder, std::move(some), options, seed);
-        const auto each = written.size() / read.size();
-        for (auto w = written.begin(); w != written.end(); w += each) all.emplace_back(w, w + each);
+        for (std::size_t i = 0, from = 0; i < read.size(); from = ends[i++]) {
+            all.emplace_back(written.begin() + from, written.begin() + ends[i]);
+            if (draws_length() && starts.empty()) choose_length(*read[i], options, all.back());
+        }
     }
     return all;
 }
@@ -129,8 +208,9 @@ RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& opti
             "--count needs a model that samples text; this one writes a target for each line of standard input");
     if (!unmasks() && !how.from_canvas)
         throw BadUsage(
-            "this run was trained with canvas=drawn and does not know how long a target is: give lines with a [MASK] "
-            "for each token to write (--canvas), or train with canvas=ends");
+            "this run has canvas=drawn and no file lengths.txt, so it does not know how long a target is: give lines "
+            "with a [MASK] for each token to write (--canvas)");
+    unmask({}, options, how.seed);  // checks the options now, before input lines are read
     if (how.show_rounds && how.scores) throw BadUsage("--show-rounds shows no scores: leave out --scores");
     return {how.count, [=](const Strings& lines, std::uint32_t first) {
                 const Split split = at_tabs(lines);
@@ -143,7 +223,7 @@ RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& opti
                 for (std::size_t i = 0; i < sources.size(); i++) sources[i].name = int(first + i);
                 std::string all;
                 std::size_t i = 0;
-                for (const auto& samples : unmask(pointers_to(sources), options, how.seed, std::move(starts))) {
+                for (const auto& samples : unmask(pointers_to(sources), options, how.seed, starts)) {
                     const std::size_t given = given_tokens(sources[i++]);
                     if (!how.show_rounds) all += how.line_of(*this, behind(given, samples)) + '\n';
                     for (const Written& w : samples)

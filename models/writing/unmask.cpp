@@ -249,6 +249,7 @@ const char* changed(const UnmaskOptions& o) {
            : o.choice_temperature != usual.choice_temperature ? "--choice-temperature"
            : o.remask != usual.remask                         ? "--remask"
            : o.block != usual.block                           ? "--block"
+           : o.lengths != usual.lengths                       ? "--lengths"
            : o.ends_last != usual.ends_last                   ? "--ends-last"
                                                               : nullptr;
 }
@@ -270,6 +271,8 @@ void check_unmasking(const SearchOptions& s) {
                                      : "--plan says how many places each of the --steps writes: give --steps as well");
     if (o.steps > 0 && o.block > 0)
         throw BadUsage("--block K writes K places after the other, and --steps counts the steps of all: leave out one");
+    if (o.lengths > 0 && s.samples > 0)
+        throw BadUsage("--lengths L tries the L most likely lengths, and samples draw their length: leave out one");
     if (o.choice_temperature != 0 && order_of(s) == "random")
         throw BadUsage("--choice-temperature is for an order that is not random: give --order confidence, for example");
     const auto is_in = [](const std::string& name, const Strings& names) {

@@ -55,6 +55,7 @@ struct UnmaskOptions {
     //                                                                                            Wang et al. 2025
     double remask = 0;
     int block = 0;           // if above 0: a pass writes only into the first run of so many places that is not complete
+    int lengths = 0;         // how many of the most likely lengths are tried (TargetRun::unmask()); 0: not given, 1
     bool ends_last = false;  // a place that would become the end waits until no place to its left is hidden
 };
 const Strings& unmask_orders();

@@ -3,6 +3,10 @@
 // they refuse.
 #include "tests/models/runs/tiny_training.h"
 
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "models/runs/writer.h"
 #include "models/tasks/objective_parts.h"
 #include "models/writing/unmask_decoder.h"
@@ -172,8 +176,15 @@ TEST_CASE("unmask run: lines with [MASK] are filled, and keep their words and th
 TEST_CASE("unmask run: what cannot be written, and options of other runs, are refused") {
     const auto drawn = run_of("diffusion", true, DiffusionRule::drawn), pairs = run_of("diffusion", true),
                lm = run_of("lm", false), both = run_of("lm,diffusion", false);
-    CHECK_SAYS(message_of<BadUsage>([&] { written(*drawn, {}, lines); }), "trained with canvas=drawn");
-    CHECK(drawn->writing_command("folder").empty());
+    UniLmSettings unread = tiny_unilm("diffusion");
+    unread.how.diffusion.canvas = DiffusionRule::drawn;
+    UniLmRun no_table(unread, drawn->tokenizer.vocabulary());
+    CHECK_SAYS(message_of<BadUsage>([&] { no_table.writer({}); }), "canvas=drawn and no file lengths.txt");
+    CHECK(no_table.writing_command("folder").empty());
+    CHECK(drawn->writing_command("folder") == "./generate folder < SOURCES");
+    Writing tries;
+    tries.search.unmask.lengths = 3;
+    CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(tries); }), "--lengths is of runs with canvas=drawn");
     CHECK(pairs->writing_command("folder") == "./generate folder < SOURCES");
     Writing count;
     count.count = 3;
@@ -199,4 +210,72 @@ TEST_CASE("unmask run: what cannot be written, and options of other runs, are re
     }());
     steps.show_rounds = true;
     CHECK_SAYS(written(*both, steps, {"who?"}).substr(0, 10), "  0  who ?");
+}
+
+TEST_CASE("unmask run: with canvas=drawn, a target has a length of the training text") {
+    const TrainingText text = questions();
+    for (bool pairs : {false, true}) {
+        const auto run = run_of("diffusion", pairs, DiffusionRule::drawn);
+        // The table has the lengths of all sentences.
+        std::vector<Sentence> all = run->sentences(text.train, pairs ? text.train_targets : Strings());
+        LengthTable wanted;
+        for (const Sentence& s : all)
+            wanted.add(pairs ? int(s.ids.size()) : 1, pairs ? int(s.target.size()) - 1 : int(s.ids.size()) - 2);
+        CHECK(run->lengths().lines() == wanted.lines());
+        const int places = pairs ? 12 : 15, context = pairs ? int(all[0].ids.size()) : 1;
+        const LengthTable::Range range{0, places - 1};
+
+        // Of the lengths that are tried, the target with the best mean log p is kept, the length and the end included.
+        std::vector<Sentence> sources = pairs ? run->sentences({text.train[0]}) : run->beginnings({""});
+        SearchOptions o;
+        const auto tried = [&](int count) {
+            o.unmask.lengths = count;
+            return run->unmask(pointers_to(sources), o, 1).at(0);
+        };
+        REQUIRE(tried(1).size() == 1);
+        CHECK(int(tried(1)[0].tokens.size()) == wanted.best(context, 1, range).at(0));
+        double best = -INFINITY;
+        for (int n : wanted.best(context, 4, range)) {
+            MaskedCanvas start;
+            start.end = run->tokenizer.vocabulary().sep(), start.minimum = n;
+            start.tokens = Tokens(std::size_t(n), int(MaskedCanvas::hidden));
+            start.tokens.push_back(start.end);
+            o.unmask.lengths = 0;
+            const Written w = run->unmask(pointers_to(sources), o, 1, {start}).at(0).at(0);
+            best = std::max(best, (w.score + wanted.log_p(context, n, range)) / (n + 1));
+        }
+        const Written found = tried(4).at(0);
+        CHECK(std::abs(found.score / double(found.tokens.size() + 1) - best) < 1e-9);
+
+        // Samples draw their lengths.
+        SearchOptions draws;
+        draws.samples = 400;
+        double sum = 0, expected = 0;
+        const auto drawn = [&] { return run->unmask(pointers_to(sources), draws, 1).at(0); };
+        for (const Written& w : drawn()) sum += double(w.tokens.size()) / 400;
+        for (int n = 0; n < places; n++) expected += n * std::exp(wanted.log_p(context, n, range));
+        CHECK(std::abs(sum - expected) < 0.5);
+        draws.minimum = 3, draws.maximum = 5;
+        for (const Written& w : drawn()) CHECK((w.tokens.size() == 3 || w.tokens.size() == 4));
+        const double cost = run->length_cost({&all[0]});
+        CHECK(cost ==
+              -wanted.log_p(context, pairs ? int(all[0].target.size()) - 1 : int(all[0].ids.size()) - 2, range));
+    }
+}
+
+TEST_CASE("unmask run: the lengths are kept in the run folder") {
+    TemporaryFolder folder;
+    UniLmSettings s = tiny_unilm("diffusion");
+    s.how.diffusion.canvas = DiffusionRule::drawn;
+    TinyTraining<UniLmRun> t(s, RunFolder::create(folder.file("run")), 2);
+    t.run.start(t.folder, nlohmann::json::object());
+    t.trainer.run(never);
+    const std::string lines = t.run.lengths().lines(), path = folder.file("run/lengths.txt");
+    CHECK(lines.size() > 10);
+    CHECK(load_run<UniLmRun>(folder.file("run"))->lengths().lines() == lines);
+    std::ofstream(path) << "3\t4\n";
+    CHECK_SAYS(message_of<BadInput>([&] { load_run<UniLmRun>(folder.file("run")); }),
+               "lengths.txt:1: expected three numbers");
+    std::filesystem::remove(path);
+    CHECK_FALSE(load_run<UniLmRun>(folder.file("run"))->unmasks());
 }

@@ -17,7 +17,7 @@ using namespace masquerade;
 
 namespace {
 
-constexpr int hidden = MaskedCanvas::hidden, vocabulary = 4, special = 3;
+constexpr int hidden = MaskedCanvas::hidden, tokens_of_table = 4, special = 3;
 
 // The logit of token v at place i. In the formula, a hidden place has the number 3. The places of a canvas with more
 // than three places are taken three by three.
@@ -39,7 +39,7 @@ Numbers probabilities(int i, const Tokens& canvas, int tokens = 3) {
 }
 
 struct Table : PlaceModel {
-    int vocabulary() const override { return ::vocabulary; }
+    int vocabulary() const override { return tokens_of_table; }
     const float* logits(const std::vector<const MaskedCanvas*>& canvases) override {
         numbers.clear();
         seen.emplace_back();
