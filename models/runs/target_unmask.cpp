@@ -142,8 +142,8 @@ MaskedCanvas TargetRun::canvas_of(const std::string& line, std::uint32_t number)
     return c;
 }
 
-// Adds log p(n) to the scores of targets whose length n comes from the table. Of several lengths that were tried, only
-// the target with the best score a token is kept.
+// Adds log p(n) to the scores of targets whose length n comes from the table. If several lengths were tried, only the
+// target with the best score a token is kept.
 void TargetRun::choose_length(const Sentence& source, const SearchOptions& o, std::vector<Written>& found) const {
     for (Written& w : found)
         w.score +=

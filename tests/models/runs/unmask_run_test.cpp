@@ -225,7 +225,7 @@ TEST_CASE("unmask run: with canvas=drawn, a target has a length of the training 
         const int places = pairs ? 12 : 15, context = pairs ? int(all[0].ids.size()) : 1;
         const LengthTable::Range range{0, places - 1};
 
-        // Of the lengths that are tried, the target with the best mean log p is kept, the length and the end included.
+        // The target with the best mean log p is kept, with log p of the length and a token for the end.
         std::vector<Sentence> sources = pairs ? run->sentences({text.train[0]}) : run->beginnings({""});
         SearchOptions o;
         const auto tried = [&](int count) {
