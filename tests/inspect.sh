@@ -37,7 +37,7 @@ is 'its program' "$(grep '^#' "$folder/program")" "$(grep '^#' "$folder/dump/pro
 gradients univae 60 univae
 gradients 'settings alone: univae' 60 latent=gaussian dropout=0.1
 gradients 'a language model' 60 univae latent_layers=0
-for objective in mlm lm lm-target lm-reverse prefix-lm unilm unilm-masked plm pmlm diffusion k-bert plm-shuffled; do
+for objective in mlm lm lm-target lm-reverse prefix-lm unilm unilm-masked plm pmlm diffusion block-diffusion k-bert plm-shuffled; do
     gradients "unilm, $objective" 30 unilm objective=$objective dropout=0.1 attention_dropout=0.1
 done
 gradients 'unilm, other forms' 30 unilm pre_norm=true rotary=false embedding=16 label_smoothing=0.1
@@ -64,6 +64,7 @@ seq2seq encoder decoder cross
 insertion encoder cross
 insertion-one-stack insertion
 diffusion insertion
+block-diffusion block-diffusion
 classify bert'
 small='width=8 heads=2 inner=8 batch_tokens=24 layers=2 slots=4 features=4 reach=2 window=2 stride=2 chunk=4 buckets=4'
 inspect attention > "$folder/table"

@@ -173,6 +173,27 @@ SegmentGraph two_stream_mask(const Documents& documents, const std::vector<int>&
     return build.take();
 }
 
+SegmentGraph block_streams_mask(const Documents& documents, const std::vector<int>& block) {
+    expect_per_row("blocks", block.size(), documents);
+    SegmentBuilder build;
+    for (const Document& d : documents) {
+        build.next_document();
+        const int first = build.row(), target = first + d.source, end = target + d.target;
+        build.skip(d.source + d.target);
+        for (int row = first, next; row < end; row = next) {
+            const int part = row < target ? first : target, part_end = row < target ? target : end;
+            if (row > part && block[row] < block[row - 1])
+                throw Error(text("mask: block ", block[row], " in row ", row, " follows block ", block[row - 1]));
+            for (next = row + 1; next < part_end && block[next] == block[row];) next++;
+            const int own = build.key(0, row, next, row - first);
+            const auto blocks = block.begin();
+            const int seen = int(std::lower_bound(blocks + first, blocks + target, block[row]) - blocks);
+            build.look(Rule::full, own, {build.key(0, first, seen, 0), own});
+        }
+    }
+    return build.take();
+}
+
 SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& rows) {
     std::vector<int> segment_of;
     for (std::size_t s = 0; s < graph.queries.size(); s++) {

@@ -92,6 +92,12 @@ SegmentGraph rank_mask(const Documents& documents, const std::vector<int>& rank,
 // row sees a query row. `rank` has a rank for every packed row.
 SegmentGraph two_stream_mask(const Documents& documents, const std::vector<int>& rank);
 
+// Block diffusion (Arriola et al. 2025): a text is cut into blocks, and every block stands twice in a document. A holds
+// the context and the true tokens of the blocks, B holds the blocks with hidden tokens. block[i] is the block of packed
+// row i; -1 is the context. A row of A sees the rows of A up to its own block; a row of B sees the rows of A before its
+// block, and its own block in B. Throws Error if the blocks of A or of B do not ascend.
+SegmentGraph block_streams_mask(const Documents& documents, const std::vector<int>& block);
+
 // Returns the graph with Rule::full in place of Rule::causal: a row that saw the earlier rows of its part sees all rows
 // of this part. A decoder that inserts words has such a mask.
 SegmentGraph full_for_causal(SegmentGraph graph);
@@ -146,6 +152,7 @@ struct MaskDetails {
     std::vector<int> stream_rank;     // plm-streams: see two_stream_mask()
     std::vector<int> entity, branch;  // k-bert: see knowledge_mask()
     std::vector<int> weight;          // pseudo-mask: see pseudo_mask()
+    std::vector<int> block;           // block-diffusion: see block_streams_mask()
 };
 // Which rows are the queries and the keys of a named mask.
 enum class MaskRows {

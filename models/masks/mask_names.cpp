@@ -19,6 +19,7 @@ SegmentGraph query(const Documents& d, Details more) { return rank_mask(d, more.
 SegmentGraph streams(const Documents& d, Details more) { return two_stream_mask(d, more.stream_rank); }
 SegmentGraph trees(const Documents& d, Details more) { return knowledge_mask(d, more.entity, more.branch); }
 SegmentGraph pseudo(const Documents& d, Details more) { return pseudo_mask(d, more.weight); }
+SegmentGraph blocks(const Documents& d, Details more) { return block_streams_mask(d, more.block); }
 SegmentGraph decoded(const Documents& documents, Details) {
     std::vector<CachedDocument> cached;
     int row = 0, b = 0;
@@ -58,6 +59,7 @@ const std::vector<NamedMask>& named_masks() {
         {"plm", "permutation LM, content stream: ranks up to one's own", Rows::tokens, nullptr, content},
         {"plm-query", "permutation LM, query stream: ranks below one's own", Rows::tokens, nullptr, query},
         {"plm-streams", "both streams in one tensor, content, then queries", Rows::tokens, nullptr, streams},
+        {"block-diffusion", "blocks, true in A, hidden in B: itself, and A before it", Rows::tokens, nullptr, blocks},
         {"plm-shuffled", "permutation LM on shuffled tokens: causal", Rows::tokens, "AB causal"},
         {"k-bert", "trunk full; an entity and its branches see each other", Rows::tokens, nullptr, trees},
         {"pseudo-mask", "UniLMv2: tokens by spans, [MASK]s see the spans before", Rows::tokens, nullptr, pseudo},
@@ -110,6 +112,10 @@ MaskDetails example_details(const Documents& documents) {
             // [MASK] per span follows. If the target has an odd length, the last span has no [MASK].
             int spans = (d.target + 1) / 2;
             more.weight.push_back(t < 0 ? 0 : t < spans ? t + 1 : -(t - spans + 1));
+            // block: the target consists of blocks of two tokens each (the last one may have one token). The source
+            // ends with their true tokens, except those of the last block, which no row would see.
+            const int clean = std::min((d.target - 1) / 2 * 2, d.source - 1), from = t + clean;
+            more.block.push_back(t >= 0 ? t / 2 : from < 0 ? -1 : from / 2);
         }
     }
     return more;

@@ -151,6 +151,8 @@ Picture mask_picture(const std::string& name, int source, int target) {
     for (std::size_t i = 0; i < rows.size(); i++) {
         if (name == "plm" || name == "plm-query") rows[i] += " r=" + std::to_string(details.rank[i]);
         if (name == "plm-streams") rows[i] += " r=" + std::to_string(details.stream_rank[i]);
+        if (name == "block-diffusion" && details.block[i] >= 0)
+            rows[i] += " of " + std::to_string(details.block[i] + 1);
         if (name == "k-bert" && details.branch[i] >= 0) rows[i] += " of a" + std::to_string(details.entity[i] + 1);
         if (name == "pseudo-mask") rows[i] += " w=" + std::to_string(details.weight[i]);
     }

@@ -122,9 +122,10 @@ Measures TargetRun::measures(const Measuring& how) {
         if (objective.has(Objective::bound)) {
             const LikelihoodBound bound = this->bound(objective, all, how.seed);
             const auto [mean, low, high] = bound.per_token;
-            const char* const what = common().how.diffusion.canvas == DiffusionRule::ends
-                                         ? "-log p is at most this"
-                                         : "-log p, given the length, is at most this";
+            const char* const what =
+                objective.has(Objective::ranks) || common().how.diffusion.canvas == DiffusionRule::ends
+                    ? "-log p is at most this"
+                    : "-log p, given the length, is at most this";
             scored(bound.tokens);
             rows.push_back({name + ".bound", mean, "nats/token", what, {}, {low, high}});
             rows.push_back(

@@ -326,14 +326,15 @@ LikelihoodBound TargetRun::bound(const Objective& objective, const Sentences& so
         tape.begin("evaluate");
         const OnHost losses(net().losses(tape, batch).each->view());
         for (int d = 0; d < batch.documents; d += canvases) {
-            double sum = 0, squares = 0;
+            double first = 0, sum = 0, squares = 0;  // sums of differences from the first canvas
             for (int c = d; c < d + canvases; c++) {
                 double one = 0;  // the bound by this canvas alone
                 for (int m = batch.labels.begin[c]; m < batch.labels.begin[c + 1]; m++)
                     one += losses[m] * batch.labels.weights[m] * canvases;
-                sum += one, squares += one * one;
+                if (c == d) first = one;
+                sum += one - first, squares += (one - first) * (one - first);
             }
-            bounds.push_back(sum / canvases);
+            bounds.push_back(first + sum / canvases);
             variances.push_back((squares - sum * sum / canvases) / (canvases - 1) / canvases);
         }
         tape.end();

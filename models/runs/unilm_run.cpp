@@ -38,8 +38,9 @@ void UniLmSettings::declare(Config& c) {
         "canvas", &how.diffusion.canvas,
         "diffusion: how the model learns the length: by [SEP] at every place behind the text, or by the number of places",
         {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
-    c.add("canvases", &how.canvases, "diffusion: copies of each sentence in a batch, each with other hidden tokens", 1,
-          64);
+    c.add("block", &how.diffusion.block, "block-diffusion: tokens of a block", 1, 65536);
+    c.add("canvases", &how.canvases,
+          "diffusion, block-diffusion: copies of each sentence in a batch, each with other hidden tokens", 1, 64);
     c.add("predicted", &how.predicted, "plm: share of the tokens that are predicted", 0, 1);
     declare_rest(c, model);
 }

@@ -15,14 +15,18 @@
 namespace masquerade {
 namespace {
 
-// Returns a number from 0 to 2^64 - 1 for canvas `canvas` of a sentence. The numbers of sentences that follow one
-// another in training are spread evenly, because each is the last one plus 2^64 divided by the golden ratio. Wherever
-// this stream of sentences is cut into batches, the numbers k of a batch are therefore spread evenly, too, but the
-// number of a sentence does not depend on its batch. The canvases of a sentence are spread evenly as well.
-std::uint64_t spread(const Sentence& s, const ObjectiveOptions& o) {
-    Sequence random(o.seed, "diffusion");
-    const std::uint64_t high = random.bits(), first = high << 32 | random.bits();
-    return first + s.visit * 0x9E3779B97F4A7C15u + std::uint64_t(o.canvas) * (~std::uint64_t(0) / o.canvases);
+// Returns a number from 0 to 2^64 - 1 for block `block` of canvas `canvas` of a sentence. The numbers of sentences that
+// follow one another in training are spread evenly, because each is the last one plus 2^64 divided by the golden ratio.
+// Wherever this stream of sentences is cut into batches, the numbers k of a batch are therefore spread evenly, too, but
+// the number of a sentence does not depend on its batch. The canvases of a sentence are spread evenly as well. Each
+// block has an offset of its own, so that the blocks of a sentence have different numbers.
+std::uint64_t spread(const Sentence& s, int block, const ObjectiveOptions& o) {
+    const auto number = [](Sequence random) {
+        const std::uint64_t high = random.bits();
+        return high << 32 | random.bits();
+    };
+    return number({o.seed, "diffusion"}) + (block > 0 ? number({o.seed, "diffusion.block", std::uint32_t(block)}) : 0) +
+           s.visit * 0x9E3779B97F4A7C15u + std::uint64_t(o.canvas) * (~std::uint64_t(0) / o.canvases);
 }
 
 // The text whose places are hidden: the target of a pair, or a sentence without its [CLS]. The last token is [SEP].
@@ -31,45 +35,81 @@ struct Hidden {
     int context;  // rows before the text
     int tokens;   // without [SEP]
     int places;   // rows that can be hidden
-    Hidden(const Sentence& s, const ObjectiveOptions& o) {
+    int block;    // places of a block; the last block may have fewer
+    Hidden(DiffusionForm form, const Sentence& s, const ObjectiveOptions& o) {
         pair = !s.target.empty();
         context = pair ? int(s.ids.size()) : 1;
         tokens = int(s.size()) - context - 1;
-        const int longest = pair ? o.diffusion.target_places : o.diffusion.text_places;
-        places = o.diffusion.canvas == DiffusionRule::ends ? std::max(tokens + 1, longest) : tokens;
+        const int longest = std::max(tokens + 1, pair ? o.diffusion.target_places : o.diffusion.text_places);
+        block = places = ends(form, o) ? longest : tokens;
+        if (form == DiffusionForm::blocks) {
+            block = std::min(o.diffusion.block, longest);
+            places = std::min(longest, (tokens / block + 1) * block);
+        }
     }
-    int rows() const { return context + std::max(places, tokens + 1); }
+    // Whether the model predicts the [SEP] behind the text.
+    static bool ends(DiffusionForm form, const ObjectiveOptions& o) {
+        return form == DiffusionForm::blocks || o.diffusion.canvas == DiffusionRule::ends;
+    }
+    int rows() const { return std::max(places, tokens + 1); }  // of the text
+    // The places before the last block, whose true tokens are read.
+    int clean() const { return places > 0 ? (places - 1) / block * block : 0; }
+    // Draws which places are hidden. Returns the weight of each place in the loss, which is 0 if it is visible.
+    std::vector<double> weights(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) const {
+        std::vector<double> all(places);
+        for (int b = 0; b * block < places; b++) {
+            const int n = std::min(block, places - b * block);
+            const int k = 1 + int((unsigned __int128)(spread(s, b, o)) * unsigned(n) >> 64);
+            const std::string what = b > 0 ? text("diffusion.block", b) : "diffusion";
+            for (std::size_t i : drawn(n, k, random_of_canvas(what.c_str(), s, step, o)))
+                all[b * block + i] = double(n) / k / o.canvases;
+        }
+        return all;
+    }
 };
 
 }  // namespace
 
+template <DiffusionForm form>
 std::size_t diffusion_rows(const Sentence& s, const ObjectiveOptions& o) {
-    return std::size_t(Hidden(s, o).rows()) * std::size_t(o.canvases);
+    const Hidden text(form, s, o);
+    return std::size_t(text.context + text.clean() + text.rows()) * std::size_t(o.canvases);
 }
 
+template <DiffusionForm form>
 Example diffusion(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    const auto [pair, context, tokens, places] = Hidden(s, o);
-    const int k = places > 0 ? 1 + int((unsigned __int128)(spread(s, o)) * unsigned(places) >> 64) : 0;
-    std::vector<char> hidden(places);
-    for (std::size_t i : drawn(places, k, random_of_canvas("diffusion", s, step, o))) hidden[i] = true;
-    const int name = name_of_canvas(s.name, o);
+    const Hidden text(form, s, o);
+    const std::vector<double> weights = text.weights(s, step, o);
+    const int name = name_of_canvas(s.name, o), context = text.context, tokens = text.tokens;
+    const int type = text.pair ? o.target_type : o.source_type, start = text.pair ? o.target_position(context) : 1;
+    const int* const words = text.pair ? s.target.data() : s.ids.data() + 1;
     Example e;
     for (int i = 0; i < context; i++) e.rows.push(s.ids[i], o.source_type, i, name);
-    const int type = pair ? o.target_type : o.source_type, start = pair ? o.target_position(context) : 1;
-    const int* const words = pair ? s.target.data() : s.ids.data() + 1;
+    // With ~name, a true token has another dropout mask than the row that predicts it.
+    for (int i = 0; i < text.clean(); i++) e.rows.push(words[i], type, start + i, ~name);
+    e.document.source = e.rows.count();
     bool ended = false;  // whether a visible [SEP] stands before place i
-    for (int i = 0; i < std::max(places, tokens + 1); i++) {
+    for (int i = 0; i < text.rows(); i++) {
         const int token = words[std::min(i, tokens)];
-        const bool asked = i < places && hidden[i] && !ended;
-        if (asked) e.labels.push(e.rows.count(), token, double(places) / k / o.canvases);
+        const bool asked = i < text.places && weights[i] > 0 && !ended;
+        if (asked) e.labels.push(e.rows.count(), token, weights[i]);
         ended = ended || (i >= tokens && !asked);
         e.rows.push(asked ? o.mask : token, type, start + i, name);
     }
-    e.document = {context, e.rows.count() - context};
+    e.document.target = e.rows.count() - e.document.source;
+    if (form == DiffusionForm::blocks) {
+        e.rank.assign(context, -1);
+        for (int i = 0; i < text.clean(); i++) e.rank.push_back(i / text.block);
+        for (int i = 0; i < text.rows(); i++) e.rank.push_back(i / text.block);
+    }
     // [SEP] counts if the model predicts it. The canvases of a sentence predict its tokens once.
-    const bool ends = o.diffusion.canvas == DiffusionRule::ends;
-    e.counted = o.canvas == 0 ? tokens + ends : 0;
+    e.counted = o.canvas == 0 ? tokens + Hidden::ends(form, o) : 0;
     return e;
 }
+
+template Example diffusion<DiffusionForm::one_stack>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
+template Example diffusion<DiffusionForm::blocks>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
+template std::size_t diffusion_rows<DiffusionForm::one_stack>(const Sentence&, const ObjectiveOptions&);
+template std::size_t diffusion_rows<DiffusionForm::blocks>(const Sentence&, const ObjectiveOptions&);
 
 }  // namespace masquerade

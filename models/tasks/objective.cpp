@@ -279,6 +279,7 @@ Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptio
 }
 
 void two_streams(Batch& b, const ObjectiveOptions&) { b.graph = two_stream_mask(b.parts, b.rank); }
+void block_streams(Batch& b, const ObjectiveOptions&) { b.graph = block_streams_mask(b.parts, b.rank); }
 // Sets the mask of k-bert, made from the ranks that tree_of() gave the rows. A fact follows the words of its entity in
 // the sentence (the trunk), so its words belong to the entity of the last trunk word before them.
 void knowledge(Batch& b, const ObjectiveOptions&) {
@@ -365,10 +366,6 @@ Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
     return e;
 }
 
-std::size_t Objective::rows(const Sentence& s, const ObjectiveOptions& o) const {
-    return has(bound) ? diffusion_rows(s, o) : s.size();
-}
-
 Batch Objective::batch(const Sentences& sentences, std::uint32_t step, const ObjectiveOptions& options,
                        int pad_to) const {
     std::vector<Example> examples;
@@ -415,8 +412,11 @@ const std::vector<Objective>& objectives(bool encoder) {
         {"pmlm", "hidden spans, from the context, and from the context and earlier spans",
          mask_token | Objective::ranks | Objective::scattered, pmlm, pseudo_masks},
         {"diffusion", "a random number of hidden tokens of a target or a text, by a bound on the likelihood",
-         mask_token | Objective::scattered | Objective::canvases | Objective::bound, diffusion,
-         one_stack<source_alone_mask>},
+         diffusion_traits, diffusion<DiffusionForm::one_stack>, one_stack<source_alone_mask>,
+         diffusion_rows<DiffusionForm::one_stack>},
+        {"block-diffusion", "the same for one block after another, each from the true blocks before it",
+         diffusion_traits | Objective::ranks, diffusion<DiffusionForm::blocks>, block_streams,
+         diffusion_rows<DiffusionForm::blocks>},
         {"k-bert", "hidden tokens of a sentence whose words have facts",
          mask_token | Objective::ranks | Objective::scattered | Objective::trees, k_bert, knowledge},
         {"plm-shuffled", "the same by shuffled input, not told which place is next", none, plm_shuffled,

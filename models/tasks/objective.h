@@ -23,6 +23,8 @@
 //   diffusion     full; the target also sees the source. A text without a target is the target of [CLS]. A random number
 //                 of the target's tokens are hidden, and their rows predict them; the loss is a bound on the negative
 //                 log-likelihood                                          Sahoo et al. 2024, Hoogeboom et al. 2022
+//   block-diffusion  diffusion of one block of K tokens after another (block_streams_mask): the tokens of a block are
+//                 predicted from all earlier blocks and from the visible tokens of the block      Arriola et al. 2025
 //   k-bert        mlm on a sentence tree: facts are attached to words of the sentence, and only these words see them
 //                 (knowledge_mask)                                                     Liu et al. 2020
 //   plm-shuffled  causal; the tokens come in a random order, each with its position in the text. Each row predicts the
@@ -99,6 +101,8 @@ struct DiffusionRule {
     //   drawn  There is one place for each token of the text, and a visible [SEP] behind it.
     enum Canvas { ends, drawn } canvas = ends;
     int target_places = 0, text_places = 0;  // ends: the places of a target, and of a text without a target
+    // block-diffusion: the number of places of a block. Places behind the text, with [SEP], are only in the last block.
+    int block = 4;
 };
 
 // The unit in which mlm and k-bert hide tokens: single tokens, whole words, or spans of whole words.
@@ -178,10 +182,13 @@ struct Objective {
     // Sets the masks of the batch, from Batch::parts, Batch::rank and the masks in words of `options`. Do not call this
     // function directly: give_masks() calls it.
     void (*mask)(Batch& batch, const ObjectiveOptions& options);
+    // Returns the number of rows of a sentence, with its target and all its canvases. null: the number of its tokens.
+    std::size_t (*count)(const Sentence& sentence, const ObjectiveOptions& options) = nullptr;
 
-    // Returns the number of rows that a sentence and its target have in a batch: their tokens or, for objectives with
-    // the trait `bound`, the places of all canvases.
-    std::size_t rows(const Sentence& sentence, const ObjectiveOptions& options) const;
+    // Returns the number of rows that a sentence and its target have in a batch.
+    std::size_t rows(const Sentence& sentence, const ObjectiveOptions& options) const {
+        return count ? count(sentence, options) : sentence.size();
+    }
     // Makes a batch. If pad_to > 1, pads rows and labels to multiples of pad_to and documents to a multiple of 8.
     // Throws BadInput if the objective needs pairs and a sentence has no target. Throws BadUsage if the objective needs
     // [MASK] and the vocabulary has none.

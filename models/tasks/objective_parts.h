@@ -21,9 +21,14 @@ int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& option
 // rank -2 - f. e and f are counted from 0.
 Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 
-// Makes the example of the objective diffusion.
+// The objectives of masked diffusion: all places of a text at once, on one stack; and one block after another.
+enum class DiffusionForm { one_stack, blocks };
+constexpr unsigned diffusion_traits =
+    Objective::mask_token | Objective::scattered | Objective::canvases | Objective::bound;
+template <DiffusionForm form>
 Example diffusion(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
-// Returns the number of its rows in all canvases.
+// Returns the number of rows of all canvases of a sentence.
+template <DiffusionForm form>
 std::size_t diffusion_rows(const Sentence& sentence, const ObjectiveOptions& options);
 
 // Makes an example for teacher forcing. The encoder reads the sentence. The decoder reads [CLS] and `wanted` without

@@ -413,7 +413,7 @@ def main():
         "sinkhorn": ([m for m in masks.PREFIXES if m != "plm"], {"chunk": 3},
                      [turned, values, one, {"chunk": 2}, {"chunk": 4}, {"chunk": 32}, {"iterations": 1}, {"iterations": 2}, {"temperature": 0.5},
                       {"temperature": 2}]),
-        "luna": (masks.WHOLE + ["insertion", "cross"], {"slots": 3},
+        "luna": (masks.WHOLE + ["insertion", "block-diffusion", "cross"], {"slots": 3},
                  [one, {"slots": 1}, {"slots": 16}, {"contextual": False}, {"tied": True}, {"pre_norm": True}, {"pre_norm": True, "tied": True},
                   {"pre_norm": True, "contextual": False}, {"norm_eps": 0.1}, {"norm": "rms"}, {"norm": "rms", "pre_norm": True}]),
         "luna_causal": (every, {"slots": 3}, [turned, values, one, {"slots": 1}, {"slots": 5}, {"pack": "elu"}, {"pack": "softmax"}, {"tied": True},

@@ -85,6 +85,16 @@ def rows_of(mask):
                                 int(i >= a)))
             query_positions += range(n)
             key_positions += range(n)
+        elif mask == "block-diffusion":
+            # The target is blocks of two tokens; the source ends with the true tokens of all of them but the last.
+            clean = min((b - 1) // 2 * 2, a - 1)
+            context = a - clean
+            for begin in [0, *range(context, a, 2)]:
+                own(document, first + begin, context if begin == 0 else min(2, a - begin), "full", range(first, first + begin))
+            for begin in range(0, b, 2):
+                own(document, first + a + begin, min(2, b - begin), "full", range(first, first + min(context + begin, a)), 1)
+            query_positions += range(n)
+            key_positions += range(n)
         elif mask == "k-bert":
             # The target is branches of two tokens; branch k hangs on the source's token 1 + k.
             branch = [-1] * a + [k // 2 for k in range(b)]
@@ -131,7 +141,7 @@ def rows_of(mask):
 
 
 TOKENS = ["bert", "mlm", "lm", "lm-reverse", "unilm", "prefix-lm", "insertion", "independent", "uniae", "uniae-causal", "plm", "plm-query",
-          "plm-streams", "plm-shuffled"]
+          "plm-streams", "block-diffusion", "plm-shuffled"]
 BITS = ["k-bert", "pseudo-mask"]
 WINDOWS = ["window", "dilated", "global", "strided", "unilm-window"]
 PARTS = ["univae-encoder", "univae-lower", "univae-upper", "encoder", "decoder", "cross"]

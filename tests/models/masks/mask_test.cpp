@@ -57,6 +57,10 @@ bool predicate(const std::string& name, const Token& i, const Token& j, const Ma
         int r = more.stream_rank[i.row], other = more.stream_rank[j.row];
         return j.s == 0 && (i.s == 0 ? other <= r : other < r);
     }
+    if (name == "block-diffusion") {
+        int own = more.block[i.row], other = more.block[j.row];
+        return i.s == 0 ? j.s == 0 && other <= own : j.s == 0 ? other < own : other == own;
+    }
     if (name == "k-bert") {
         bool trunk_i = more.branch[i.row] < 0, trunk_j = more.branch[j.row] < 0;
         if (trunk_i && trunk_j) return true;
@@ -100,6 +104,8 @@ MaskDetails random_details(Sequence& random, const std::vector<Token>& tokens) {
     for (const Token& t : tokens) {
         more.rank.push_back(t.s == 0 ? -1 : int(random.below(6)));
         more.stream_rank.push_back(int(random.below(7)) - 1);
+        const bool goes_on = t.p > 0 && tokens[std::size_t(t.row) - 1].s == t.s;  // in this part of the document
+        more.block.push_back((goes_on ? more.block.back() : t.s - 1) + int(random.below(2)));
         more.branch.push_back(t.s == 0 ? -1 : int(random.below(3)));
         more.entity.push_back(int(random.below(4)) - 1);
         more.weight.push_back(t.s == 0 ? 0 : int(random.below(7)) - 3);
@@ -322,6 +328,10 @@ TEST_CASE("mask: refuses details that do not fit") {
     CHECK_THROWS_AS(make_mask("plm", documents), Error);
     CHECK_THROWS_AS(make_mask("k-bert", documents), Error);
     CHECK_THROWS_AS(make_mask("pseudo-mask", documents), Error);
+    CHECK_THROWS_AS(make_mask("block-diffusion", documents), Error);
+    for (const std::vector<int>& blocks : {std::vector<int>{-1, 1, 0, 0, 1}, {-1, 0, 1, 1, 0}})
+        CHECK_THROWS_WITH_AS(block_streams_mask(documents, blocks), doctest::Contains("follows block 1"), Error);
+    CHECK_NOTHROW(block_streams_mask(documents, {-1, 0, 1, 0, 1}));
     CHECK_THROWS_AS(with_window(full_mask(documents), {2, 0, 0, 0, false}), Error);
 }
 

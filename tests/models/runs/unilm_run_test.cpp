@@ -10,7 +10,7 @@ using namespace masquerade;
 namespace {
 
 const char* everything =
-    "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,unilm-masked,plm,pmlm,diffusion,k-bert,plm-shuffled";
+    "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,unilm-masked,plm,pmlm,diffusion,block-diffusion,k-bert,plm-shuffled";
 
 }  // namespace
 
@@ -97,7 +97,7 @@ TEST_CASE("unilm run: masks in words are refused before there is a run, and say 
         return std::make_unique<UniLmRun>(s, words);
     };
     CHECK_SAYS(message_of<BadUsage>([&] { run("unilm", "A ful"); }), "\"ful\" is no rule");
-    for (const char* objective : {"lm,plm", "pmlm"})
+    for (const char* objective : {"lm,plm", "pmlm", "block-diffusion"})
         CHECK_SAYS(message_of<BadUsage>([&] { run(objective, "AB full"); }),
                    text("objective ", objective, " needs a mask of its own: leave out mask="));
     CHECK(run("unilm", "A full; B causal sees A[0]")->writes());

@@ -341,34 +341,75 @@ Outcomes pmlm(const Sentence& s, const ObjectiveOptions& o) {
                });
     return outcomes;
 }
-// Each number of hidden places is as likely as any other, and so is each set of as many places. A text without a target
-// is the target of [CLS].
-Outcomes diffusion(const Sentence& s, const ObjectiveOptions& o) {
-    const bool pair = !s.target.empty(), ends = o.diffusion.canvas == DiffusionRule::ends;
-    const Ids context = pair ? s.ids : Ids{cls}, text = pair ? s.target : Ids(s.ids.begin() + 1, s.ids.end());
-    const int n = int(text.size()) - 1, longest = pair ? o.diffusion.target_places : o.diffusion.text_places;
-    const int places = ends ? std::max(n + 1, longest) : n;
-    Ids canvas(text.begin(), text.end() - 1);
-    canvas.resize(std::size_t(ends ? places : n + 1), sep);
-    Outcomes outcomes;
-    for (int set = 1; set < 1 << places; set++) {
-        int k = 0, end = int(canvas.size());  // end: the first place with a visible [SEP]
-        double sets = 1;                      // sets of k places
-        for (int i = 0; i < places; i++) k += set >> i & 1;
-        for (int i = 0; i < k; i++) sets = sets * (places - i) / (i + 1);
-        for (int i = int(canvas.size()) - 1; i >= n; i--)
-            if (!(set >> i & 1)) end = i;
-        Example e;
-        for (int id : context) push(e.rows, id, of_source, e.rows.count(), s);
-        e.document = {e.rows.count(), int(canvas.size())};
-        for (int i = 0; i < int(canvas.size()); i++) {
-            const bool hidden = (set >> i & 1) && i < end;
-            const int token = canvas[std::size_t(i)];
-            if (hidden) e.labels.push(e.rows.count(), token, double(places) / k);
-            push(e.rows, hidden ? mask : token, pair ? of_target : of_source, e.rows.count(), s);
-        }
-        outcomes.push_back({1 / (places * sets), e});
+// The numbers of hidden places of the blocks of a text, and their probabilities. A random u in [0, 1) is shared by all
+// blocks: block b of n places hides 1 + floor(n (u + offset) mod 1) of them. The offset of block 0 is 0.
+std::map<Ids, double> hidden_numbers(const Ids& sizes, std::uint64_t seed) {
+    std::vector<double> offsets, cuts = {0, 1};
+    const auto share = [](double x) { return x - std::floor(x); };
+    for (std::size_t b = 0; b < sizes.size(); b++) {
+        Sequence random(seed, "diffusion.block", std::uint32_t(b));
+        offsets.push_back(b == 0 ? 0 : random.bits() / std::pow(2.0, 32));
+        for (int j = 0; j < sizes[b]; j++) cuts.push_back(share(j / double(sizes[b]) - offsets[b]));
     }
+    std::sort(cuts.begin(), cuts.end());
+    std::map<Ids, double> numbers;
+    for (std::size_t c = 1; c < cuts.size(); c++) {
+        const double u = (cuts[c - 1] + cuts[c]) / 2;
+        Ids hidden;
+        for (std::size_t b = 0; b < sizes.size(); b++) hidden.push_back(1 + int(sizes[b] * share(u + offsets[b])));
+        numbers[hidden] += cuts[c] - cuts[c - 1];
+    }
+    return numbers;
+}
+// Each number of hidden places of a block is as likely as any other, and so is each set of as many places. A text
+// without a target is the target of [CLS].
+template <bool blocks>
+Outcomes diffusion(const Sentence& s, const ObjectiveOptions& o) {
+    const bool pair = !s.target.empty(), ends = blocks || o.diffusion.canvas == DiffusionRule::ends;
+    const Ids context = pair ? s.ids : Ids{cls}, text = pair ? s.target : Ids(s.ids.begin() + 1, s.ids.end());
+    const int n = int(text.size()) - 1,
+              longest = std::max(n + 1, pair ? o.diffusion.target_places : o.diffusion.text_places);
+    Ids sizes;  // of the blocks
+    int places = 0;
+    do {
+        sizes.push_back(blocks ? std::min(o.diffusion.block, longest - places) : ends ? longest : n);
+        places += sizes.back();
+    } while (places <= n && ends);
+    const int clean = places - sizes.back();
+    Ids canvas(text.begin(), text.end() - 1), block_of;
+    canvas.resize(std::size_t(ends ? places : n + 1), sep);
+    for (std::size_t b = 0; b < sizes.size(); b++) block_of.resize(block_of.size() + std::size_t(sizes[b]), int(b));
+    block_of.resize(canvas.size(), 0);
+    Outcomes outcomes;
+    for (const auto& [hidden_of, probability] : hidden_numbers(sizes, o.seed))
+        for (int set = 1; set < 1 << places; set++) {
+            Ids left = hidden_of;
+            for (int i = 0; i < places; i++) left[std::size_t(block_of[std::size_t(i)])] -= set >> i & 1;
+            if (left != Ids(left.size(), 0)) continue;
+            double sets = 1;               // sets with these numbers of places
+            int end = int(canvas.size());  // the first place with a visible [SEP]
+            for (std::size_t b = 0; b < sizes.size(); b++)
+                for (int i = 0; i < hidden_of[b]; i++) sets = sets * (sizes[b] - i) / (i + 1);
+            for (int i = int(canvas.size()) - 1; i >= n; i--)
+                if (!(set >> i & 1)) end = i;
+            Example e;
+            const auto add = [&](int id, int type, int position, int rank) {
+                push(e.rows, id, type, position, s);
+                if (blocks) e.rank.push_back(rank);
+            };
+            const int type = pair ? of_target : of_source, start = int(context.size());
+            for (int id : context) add(id, of_source, e.rows.count(), -1);
+            for (int i = 0; i < clean; i++) add(canvas[std::size_t(i)], type, e.rows.count(), block_of[std::size_t(i)]);
+            e.document = {e.rows.count(), int(canvas.size())};
+            for (int i = 0; i < int(canvas.size()); i++) {
+                const bool hidden = (set >> i & 1) && i < end;
+                const auto b = std::size_t(block_of[std::size_t(i)]);
+                const int token = canvas[std::size_t(i)];
+                if (hidden) e.labels.push(e.rows.count(), token, double(sizes[b]) / hidden_of[b]);
+                add(hidden ? mask : token, type, start + i, int(b));
+            }
+            outcomes.push_back({probability / sets, e});
+        }
     return outcomes;
 }
 Outcomes plm_shuffled(const Sentence& s, const ObjectiveOptions&) {
@@ -544,7 +585,8 @@ const std::map<std::string, Define> definitions = {{"mlm", mlm},
                                                    {"plm", plm},
                                                    {"unilm-masked", unilm_masked},
                                                    {"pmlm", pmlm},
-                                                   {"diffusion", diffusion},
+                                                   {"diffusion", diffusion<false>},
+                                                   {"block-diffusion", diffusion<true>},
                                                    {"k-bert", k_bert},
                                                    {"plm-shuffled", plm_shuffled},
                                                    {"seq2seq", seq2seq},
@@ -675,11 +717,27 @@ TEST_CASE("objective draws: diffusion hides a target or a text, with one place f
         for (const auto canvas : {DiffusionRule::ends, DiffusionRule::drawn})
             for (int longest : {0, 5}) {
                 ObjectiveOptions o = options();
-                o.diffusion = {canvas, longest, longest};
+                o.diffusion.canvas = canvas;
+                o.diffusion.target_places = o.diffusion.text_places = longest;
                 if (s == &empty && canvas == DiffusionRule::drawn)
                     CHECK(find_objective("diffusion").make(*s, 0, o).labels.size() == 0);  // there is no place
                 else
                     check(find_objective("diffusion"), *s, o, 6000);
+            }
+}
+
+TEST_CASE("objective draws: block-diffusion hides places in every block, and shows the true blocks before it") {
+    const Sentence pair{{cls, 5, 6, sep}, 7, {6, 7, 5, sep}}, alone{{cls, 5, 5, 7, 6, 5, sep}, 8, {}},
+        empty{{cls, sep}, 9, {}};
+    for (const Sentence* s : {&pair, &alone, &empty})
+        for (int block : {1, 2, 3, 9})
+            for (int longest : {0, 5, 7}) {
+                CAPTURE(block);
+                CAPTURE(longest);
+                ObjectiveOptions o = options();
+                o.diffusion.target_places = o.diffusion.text_places = longest;
+                o.diffusion.block = block;
+                check(find_objective("block-diffusion"), *s, o, 6000);
             }
 }
 

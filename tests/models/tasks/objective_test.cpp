@@ -105,8 +105,8 @@ TEST_CASE("objective: draws go by seed, sentence and step, each by itself") {
     s.target = {7, 8, 9, 10, 11, 12, 13, 14, 7, 8, 9, 3};
     other = s;
     other.name = 1;
-    for (const char* name :
-         {"mlm", "prefix-lm", "unilm-masked", "plm", "pmlm", "diffusion", "k-bert", "plm-shuffled"}) {
+    for (const char* name : {"mlm", "prefix-lm", "unilm-masked", "plm", "pmlm", "diffusion", "block-diffusion",
+                             "k-bert", "plm-shuffled"}) {
         CAPTURE(name);
         auto made = [&](const Sentence& of, std::uint32_t step, const ObjectiveOptions& by) {
             const Example e = find_objective(name).make(of, step, by);
