@@ -197,6 +197,7 @@ class TargetRun : public Run {
                                     const std::function<Start(const Sentence&)>& start) const;
 
   private:
+    bool in_blocks() const;     // whether the objective is block-diffusion
     bool draws_length() const;  // whether the setting canvas is drawn
     int places() const;         // the largest number of places, with one for [SEP]
     void choose_length(const Sentence& source, const SearchOptions& options, std::vector<Written>& found) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a run that was trained with objective=diffusion writes.
+// How a run that was trained with objective=diffusion or block-diffusion writes.
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
@@ -23,7 +23,7 @@ Hypotheses behind(std::size_t given, const std::vector<Written>& samples) {
 
 const Objective* TargetRun::diffusion() const {
     for (const ObjectiveMixture::Part& part : mixture.parts)
-        if (part.objective->name == std::string("diffusion")) return part.objective;
+        if (part.objective->has(Objective::bound)) return part.objective;
     return nullptr;
 }
 
@@ -52,7 +52,11 @@ int TargetRun::places() const {
     return continues() ? rule.text_places : rule.target_places;
 }
 
-bool TargetRun::draws_length() const { return diffusion() && common().how.diffusion.canvas == DiffusionRule::drawn; }
+bool TargetRun::in_blocks() const { return diffusion() && diffusion()->has(Objective::ranks); }
+
+bool TargetRun::draws_length() const {
+    return diffusion() && !in_blocks() && common().how.diffusion.canvas == DiffusionRule::drawn;
+}
 
 // A text without a target is the target of [CLS].
 void TargetRun::count_lengths(const TrainingText& t) {
@@ -159,6 +163,15 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
     if (options.unmask.lengths > 0 && (!draws_length() || !starts.empty()))
         throw BadUsage(
             "--lengths is of runs with canvas=drawn, and without --canvas: otherwise, no length has to be chosen");
+    if (in_blocks()) {
+        if (options.unmask.block > 0 || options.unmask.steps > 0)
+            throw BadUsage(text(options.unmask.block > 0 ? "--block" : "--steps",
+                                " is of runs of objective=diffusion; this run writes its blocks of ",
+                                common().how.diffusion.block,
+                                " tokens one after the other, with --per-pass, "
+                                "--threshold or --entropy-bound"));
+        options.unmask.block = common().how.diffusion.block;
+    }
     for (int id : special_tokens())
         if (id != tokenizer.vocabulary().sep() && id != tokenizer.vocabulary().unk()) options.forbidden.push_back(id);
     UnmaskDecoder decoder(net(), *diffusion(), objective_options(), continues());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "models/writing/unmask_decoder.h"
 
+#include <algorithm>
+
 #include "engine/tensor/copy.h"
 
 namespace masquerade {
@@ -19,14 +21,20 @@ Example UnmaskDecoder::example(const MaskedCanvas& canvas) const {
     const int context = text_ ? 1 : int(s.ids.size()), places = int(canvas.tokens.size());
     const int type = text_ ? options_.source_type : options_.target_type;
     const int start = text_ ? 1 : options_.target_position(context);
+    // In blocks, the context grows by the places before the block that is asked, and the places behind it have no rows.
+    const bool blocks = objective_.has(Objective::ranks);
+    const int block = blocks ? options_.diffusion.block : places;
+    const int first = canvas.asked.at(0) / block * block, end = std::min(first + block, places);
     Example e;
     for (int i = 0; i < context; i++) e.rows.push(s.ids[i], options_.source_type, i, s.name);
-    for (int i = 0; i < places; i++) {
+    for (int i = 0; i < end; i++) {
         const int token = canvas.tokens[i];
         e.rows.push(token == MaskedCanvas::hidden ? options_.mask : token, type, start + i, s.name);
     }
     for (int place : canvas.asked) e.labels.push(context + place, 0);
-    e.document = {context, places};
+    e.document = {context + first, end - first};
+    if (blocks) e.rank.assign(context, -1);
+    for (int i = 0; i < end && blocks; i++) e.rank.push_back(i / block);
     return e;
 }
 

@@ -21,6 +21,7 @@ std::unique_ptr<UniLmRun> run_of(const std::string& objective, bool pairs,
     UniLmSettings s = tiny_unilm(objective);
     s.model.deviation = 0.4;
     s.how.diffusion.canvas = canvas;
+    s.how.diffusion.block = 2;
     TrainingText text = questions();
     if (!pairs) text.train_targets.clear(), text.held_out_targets.clear();
     auto run = std::make_unique<UniLmRun>(s, train_vocabulary(text.train, s.vocabulary));
@@ -42,11 +43,17 @@ const Strings lines = {"where are you?", "what do you think of it?", "who?", "",
 
 }  // namespace
 
-TEST_CASE("unmask run: a place has the logits that it has in a batch of training, in pairs and texts") {
+TEST_CASE("unmask run: a place has the logits that it has in a batch of training, in pairs, texts and blocks") {
+    struct Kind {
+        const char* objective;
+        DiffusionRule::Canvas canvas;
+    };
     for (bool pairs : {false, true})
-        for (DiffusionRule::Canvas canvas : {DiffusionRule::ends, DiffusionRule::drawn}) {
-            const auto run = run_of("diffusion", pairs, canvas);
+        for (const Kind& kind : {Kind{"diffusion", DiffusionRule::ends}, Kind{"diffusion", DiffusionRule::drawn},
+                                 Kind{"block-diffusion", DiffusionRule::ends}}) {
+            const auto run = run_of(kind.objective, pairs, kind.canvas);
             const ObjectiveOptions o = run->objective_options();
+            const bool blocks = run->diffusion()->has(Objective::ranks);
             const std::vector<Sentence> sentences = run->sentences(lines, pairs ? lines : Strings());
             for (std::uint32_t step = 0; step < 5; step++) {
                 const Batch batch = run->diffusion()->batch(pointers_to(sentences), step, o);
@@ -55,22 +62,33 @@ TEST_CASE("unmask run: a place has the logits that it has in a batch of training
                 tape.begin("training");
                 const auto wanted =
                     numbers_of(run->model.backbone.logits(tape, run->model.hidden(tape, batch))->view());
+                // One canvas for each block, or for each sentence. The blocks before it hold their true tokens.
                 std::vector<MaskedCanvas> canvases;
                 int row = 0;
                 for (std::size_t i = 0; i < sentences.size(); i++) {
                     const Document& d = batch.parts[i];
-                    canvases.emplace_back();
-                    canvases.back().source = int(i);
-                    for (int place = 0; place < d.target; place++) {
-                        const int token = batch.rows.ids[std::size_t(row + d.source + place)];
-                        const bool asked =
-                            std::count(batch.labels.rows.begin(), batch.labels.rows.end(), row + d.source + place) > 0;
-                        CHECK(asked == (token == o.mask));
-                        canvases.back().tokens.push_back(asked ? int(MaskedCanvas::hidden) : token);
-                        if (asked) canvases.back().asked.push_back(place);
+                    Tokens truth;
+                    const int block = blocks ? o.diffusion.block : d.target;
+                    for (int first = 0; first < d.target; first += block) {
+                        MaskedCanvas c;
+                        c.source = int(i);
+                        c.tokens = truth;
+                        for (int place = first; place < std::min(first + block, d.target); place++) {
+                            const int at = row + d.source + place, token = batch.rows.ids[std::size_t(at)];
+                            const auto label = std::find(batch.labels.rows.begin(), batch.labels.rows.end(), at);
+                            const bool asked = label != batch.labels.rows.end();
+                            CHECK(asked == (token == o.mask));
+                            c.tokens.push_back(asked ? int(MaskedCanvas::hidden) : token);
+                            truth.push_back(asked ? batch.labels.tokens[std::size_t(label - batch.labels.rows.begin())]
+                                                  : token);
+                            if (asked) c.asked.push_back(place);
+                        }
+                        c.tokens.resize(std::size_t(d.target), int(MaskedCanvas::hidden));
+                        if (!c.asked.empty()) canvases.push_back(c);
                     }
                     row += d.source + d.target;
                 }
+                CHECK((canvases.size() > 2 * sentences.size()) == blocks);
                 UnmaskDecoder decoder(run->net(), *run->diffusion(), o, !pairs);
                 decoder.read(pointers_to(sentences));
                 std::vector<const MaskedCanvas*> all;
@@ -93,21 +111,44 @@ TEST_CASE("unmask run: a line alone is written as in any batch, by any number of
     noisy.search.unmask.choice_temperature = 1;
     Writing sure;
     sure.search.canvas.threshold = 0.1;
-    for (bool pairs : {false, true}) {
-        const auto run = run_of("diffusion", pairs);
-        for (const Writing& how : {Writing(), drawing(3), steps, shown, noisy, sure}) {
-            const std::string together = written(*run, how, lines, 7);
-            std::string alone;
-            for (std::size_t i = 0; i < lines.size(); i++)
-                alone += written(*run, how, {lines[i]}, 7 + std::uint32_t(i));
-            CHECK(together == alone);
-            const int before = threads();
-            set_threads(before == 1 ? 3 : 1);
-            CHECK(written(*run, how, lines, 7) == together);
-            set_threads(before);
-            CHECK(written(*run, how, Strings(300, "who?"), 7).size() > 600);  // more places than are written at a time
+    for (bool pairs : {false, true})
+        for (const char* objective : {"diffusion", "block-diffusion"}) {
+            const auto run = run_of(objective, pairs);
+            for (const Writing& how : {Writing(), drawing(3), steps, shown, noisy, sure}) {
+                if (how.search.unmask.steps > 0 && objective == std::string("block-diffusion")) continue;
+                const std::string together = written(*run, how, lines, 7);
+                std::string alone;
+                for (std::size_t i = 0; i < lines.size(); i++)
+                    alone += written(*run, how, {lines[i]}, 7 + std::uint32_t(i));
+                CHECK(together == alone);
+                const int before = threads();
+                set_threads(before == 1 ? 3 : 1);
+                CHECK(written(*run, how, lines, 7) == together);
+                set_threads(before);
+                CHECK(written(*run, how, Strings(300, "who?"), 7).size() >
+                      600);  // more places than are written at a time
+            }
         }
-    }
+}
+
+TEST_CASE("unmask run: one block is diffusion, and a block does not know those behind it") {
+    const auto whole = run_of("diffusion", true), blocks = run_of("block-diffusion", true);
+    const Strings canvases = {"where?\t[MASK] are [MASK] you", "where?\t[MASK] are [MASK] who"};
+    Writing how;
+    how.from_canvas = true;
+    const std::string words = written(*blocks, how, canvases);
+    const std::size_t second = words.find('\n') + 1, block = words.find(" are");
+    CHECK(words.substr(0, block) == words.substr(second, block));
+    blocks->settings.how.diffusion.block = 1000;
+    CHECK(written(*whole, how, canvases) == written(*blocks, how, canvases));
+    CHECK(written(*whole, drawing(2), lines) == written(*blocks, drawing(2), lines));
+    how.search.unmask.block = 3;
+    CHECK_SAYS(message_of<BadUsage>([&] { written(*blocks, how, canvases); }),
+               "--block is of runs of objective=diffusion");
+    how.search.unmask = {};
+    how.search.unmask.steps = 3;
+    CHECK_SAYS(message_of<BadUsage>([&] { written(*blocks, how, canvases); }),
+               "--steps is of runs of objective=diffusion");
 }
 
 TEST_CASE("unmask run: what is written keeps its rules") {
