@@ -366,7 +366,7 @@ std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
 
 RunWriter TargetRun::writer(const Writing& how) {
     const SearchOptions options = how.options_for(*this, true);
-    if (diffusion() && (unmasks(options) || how.from_canvas || how.show_rounds || !writes()))
+    if (diffusion() && !how.backward && (unmasks(options) || how.from_canvas || how.show_rounds || !writes()))
         return unmask_writer(how, options);
     refuse_unmasking(options, how.from_canvas, how.show_rounds);
     // before: the text before each input line is generated. after: each input line is continued. If both are false,

@@ -215,7 +215,6 @@ std::vector<Hypotheses> TargetRun::unmasked(const Sentences& sources, const Sear
 RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& options) const {
     check_unmasking(options);
     const bool continuing = continues();
-    if (how.backward) expect_to_write(true);
     if (how.count > 0 && (!continuing || how.from_canvas))
         throw BadUsage(
             "--count needs a model that samples text; this one writes a target for each line of standard input");

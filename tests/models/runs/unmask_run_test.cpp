@@ -233,6 +233,9 @@ TEST_CASE("unmask run: what cannot be written, and options of other runs, are re
     Writing beam;
     beam.search.beams = 3;
     CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(beam); }), "a run of diffusion writes by --order");
+    Writing backward;
+    backward.backward = true;
+    CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(backward); }), "does not train to generate what precedes");
     Writing steps, threshold, canvas, rounds;
     steps.search.unmask.steps = 3, threshold.search.canvas.threshold = 0.5;
     canvas.from_canvas = true, rounds.show_rounds = true;
