@@ -57,6 +57,21 @@ struct Table : PlaceModel {
     std::vector<std::vector<MaskedCanvas>> seen;  // the canvases of each call
 };
 
+// A model whose places have fixed probabilities of the tokens 0, 1, 2, whatever is visible.
+struct Fixed : PlaceModel {
+    explicit Fixed(std::vector<Numbers> each) : p(std::move(each)) {}
+    int vocabulary() const override { return 3; }
+    const float* logits(const std::vector<const MaskedCanvas*>& canvases) override {
+        numbers.clear();
+        for (const MaskedCanvas* c : canvases)
+            for (int place : c->asked)
+                for (double x : p.at(std::size_t(place))) numbers.push_back(float(std::log(x)));
+        return numbers.data();
+    }
+    const std::vector<Numbers> p;
+    std::vector<float> numbers;
+};
+
 SearchOptions drawing(UnmaskOptions how = {}) {
     SearchOptions o;
     o.samples = 1;
@@ -283,6 +298,29 @@ TEST_CASE("unmask: the most likely tokens, in the order of the places that are s
           Tokens{1, 0, 2});
 }
 
+TEST_CASE("unmask: orders that differ") {
+    Fixed model({{.5, .45, .05}, {.44, .28, .28}, {.46, .27, .27}});
+    const auto came = [&](const std::string& order) {
+        SearchOptions o;
+        o.unmask = ordered(order);
+        return unmask_canvases(model, {empty_canvas(3)}, o, 1).at(0).came;
+    };
+    CHECK(came("confidence") == std::vector<int>{1, 3, 2});
+    CHECK(came("margin") == std::vector<int>{3, 2, 1});
+    CHECK(came("entropy") == std::vector<int>{1, 3, 2});
+}
+
+TEST_CASE("unmask: of an end and a word behind it that one pass has chosen, the better one is written") {
+    SearchOptions o = by_threshold({}, 0.5);
+    for (const bool end_is_better : {false, true}) {
+        Fixed model({{.1, .2, .7}, {end_is_better ? .6 : .8, end_is_better ? .2 : .1, end_is_better ? .2 : .1}});
+        const Written w = unmask_canvases(model, {empty_canvas(2, 0, 2)}, o, 1).at(0);
+        CHECK(w.tokens == (end_is_better ? Tokens{} : Tokens{1, 0}));
+        CHECK(w.rounds == (end_is_better ? 1 : 2));
+        CHECK(w.ended == end_is_better);
+    }
+}
+
 TEST_CASE("unmask: ways of saying one place a pass") {
     for (std::uint32_t line = 0; line < 20; line++) {
         const Written one = write_one(greedy(ordered("entropy")), empty_canvas(12, line));
@@ -454,6 +492,18 @@ TEST_CASE("unmask: noise in the order, and blocks") {
     }
     for (int i = 0; i < 3; i++)
         CHECK(std::abs(first[i] / 9000.0 - best[std::size_t(i)] / (best[0] + best[1] + best[2])) < 0.02);
+
+    // The noise becomes weaker: after one of three places, it has 2/3 of its size.
+    Fixed model({{.5, .25, .25}, {.9, .05, .05}, {.4, .3, .3}});
+    int others = 0, second = 0;
+    for (std::uint32_t line = 0; line < 9000; line++) {
+        SearchOptions o;
+        o.unmask = noisy;
+        const Written w = unmask_canvases(model, {empty_canvas(3, line)}, o, 1).at(0);
+        others += w.came[0] == 1, second += w.came[0] == 1 && w.came[1] == 2;
+    }
+    const double a = std::pow(.9, 1.5), b = std::pow(.4, 1.5);
+    CHECK(std::abs(double(second) / others - a / (a + b)) < 0.03);
 
     UnmaskOptions blocks;
     blocks.block = 4;
