@@ -46,10 +46,11 @@ gradients seq2seq 60 seq2seq
 gradients classify 30 classify
 gradients flow 14 flow flow_steps=2 flow_width=8 batch_rows=16
 gradients 'classify, asked anywhere' 30 classify task=recall pairs=2 length=12
+gradients 'seq2seq, diffusion' 60 seq2seq objective=diffusion dropout=0.1 attention_dropout=0.1
 gradients 'seq2seq, mass' 60 seq2seq objective=mass pre_norm=true rotary_cross=false dropout=0.1
 # Tries every kind of attention in every family. If the table has x for this kind and all masks of the family, the
-# gradients must be right. Otherwise a step must refuse the mask. Each line below has a family (with settings), and the
-# masks, rows of the table, that the family uses.
+# gradients must be right. Otherwise a step must refuse the mask. Each line below has a family (with settings, after
+# commas), and the masks, rows of the table, that the family uses.
 masks='univae univae-encoder univae-lower univae-upper
 pairs=true univae-encoder univae-lower univae-upper
 latent_layers=0 univae-lower
@@ -61,6 +62,7 @@ plm plm-streams
 pmlm pseudo-mask
 k-bert k-bert
 seq2seq encoder decoder cross
+seq2seq,objective=diffusion encoder cross
 insertion encoder cross
 insertion-one-stack insertion
 diffusion insertion
@@ -78,6 +80,7 @@ honours() {
 }
 is 'kinds of attention' 16 "$(wc -l < "$folder/kinds")"
 while read -r words of; do
+    words=${words//,/ }
     more=
     case "$words" in univae | pairs=*) more='latent_layers=1 latent_size=4 vocabulary=64 max_length=8' ;; classify) ;; *) more='vocabulary=64 max_length=8' ;; esac
     while read -r _ kind; do

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The encoder-decoder Transformer (Vaswani et al. 2017) with BERT's layers. The encoder reads the source in both
-// directions. The decoder generates from left to right, and each of its layers attends to the encoder's last hidden
-// state. Both stacks and the head share one embedding.
+// directions. Each layer of the decoder attends to the encoder's last hidden state. The mask of the batch decides
+// whether the decoder works from left to right or reads its rows in both directions. Both stacks and the head share one embedding.
 #pragma once
 #include "models/nets/target_net.h"
 
@@ -62,8 +62,12 @@ class EncoderDecoder : public TargetNet {
         };
         return decoder.finish(tape, decoder.run(tape, batch.rows, pass, before));
     }
-    // Requires that every decoder row has a label, as in the objectives seq2seq and mass.
-    Tensor* hidden(Tape& tape, const Batch& batch) const override { return decoder.head(tape, rows(tape, batch)); }
+    Tensor* hidden(Tape& tape, const Batch& batch) const override {
+        Tensor* x = rows(tape, batch);
+        // Objectives such as seq2seq label every row, so the rows need not be copied.
+        const bool all = batch.labels.size() == batch.rows.count();
+        return decoder.head(tape, all ? x : gather_rows(tape, x, tape.ints(batch.labels.rows), "scored"));
+    }
     const Backbone& head_stack() const override { return decoder; }
 
     const EncoderDecoderOptions options;

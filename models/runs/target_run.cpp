@@ -130,6 +130,18 @@ void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
     c.add("rotary_cross", &stacks.rotary_cross, "rotary positions in the cross-attention as well");
 }
 
+void TargetSettings::declare_diffusion(Config& c) {
+    c.add("canvas", &how.diffusion.canvas,
+          "diffusion: how the model learns the length: by [SEP] at every place behind the text, or by the number of "
+          "places",
+          {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
+    Strings bounded;
+    for (const Objective& o : table())
+        if (o.has(Objective::bound)) bounded.push_back(o.name);
+    c.add("canvases", &how.canvases,
+          joined(bounded) + ": copies of each sentence in a batch, each with other hidden tokens", 1, 64);
+}
+
 void TargetSettings::adopt_stacks(EncoderDecoderOptions& ours, const Stacks& theirs) {
     ours.stack = theirs.first;
     ours.decoder_layers = theirs.decoder ? theirs.decoder->layers : theirs.first.layers;
@@ -274,6 +286,8 @@ ObjectiveOptions TargetRun::objective_options() const {
     o.special = special_tokens();
     o.mask = tokenizer.vocabulary().mask();
     o.seed = common().train.seed;
+    o.diffusion.target_places = common().max_target;
+    o.diffusion.text_places = common().max_length - 1;
     o.masks = masks.own;
     o.encoder_masks = masks.encoder;
     return o;

@@ -76,6 +76,7 @@ struct TargetSettings : RunSettings {
     // Declares the task, the lengths, the segment ids, and the settings of declare_foreign().
     void declare_reading(Config& config, BackboneOptions& stack);
     void declare_decoder(Config& config, EncoderDecoderOptions& stacks);
+    void declare_diffusion(Config& config);
     // Sets `ours` to `theirs`, the sizes of the initial weights. If `theirs` has no decoder, the decoder of `ours` gets
     // the number of layers of the only stack.
     static void adopt_stacks(EncoderDecoderOptions& ours, const Stacks& theirs);

@@ -34,13 +34,8 @@ void UniLmSettings::declare(Config& c) {
           1000);
     c.add("hidden_target", &how.hidden_target, "unilm-masked: share of the tokens of a target that are masked", 0, 1);
     c.add("blocks", &how.blocks, "pmlm: share of the spans that have 2 to 6 tokens; other spans have one token", 0, 1);
-    c.add(
-        "canvas", &how.diffusion.canvas,
-        "diffusion: how the model learns the length: by [SEP] at every place behind the text, or by the number of places",
-        {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
+    declare_diffusion(c);
     c.add("block", &how.diffusion.block, "block-diffusion: tokens of a block", 1, 65536);
-    c.add("canvases", &how.canvases,
-          "diffusion, block-diffusion: copies of each sentence in a batch, each with other hidden tokens", 1, 64);
     c.add("predicted", &how.predicted, "plm: share of the tokens that are predicted", 0, 1);
     declare_rest(c, model);
 }
@@ -76,8 +71,6 @@ ObjectiveOptions UniLmRun::objective_options() const {
         continues_word_ = std::move(each);
     }
     o.continues = continues_word_;
-    o.diffusion.target_places = settings.max_target;
-    o.diffusion.text_places = settings.max_length - 1;
     o.target_start = settings.fixed_target_start ? settings.max_length : -1;
     return o;
 }

@@ -32,14 +32,14 @@ std::uint64_t spread(const Sentence& s, int block, const ObjectiveOptions& o) {
 // The text whose places are hidden: the target of a pair, or a sentence without its [CLS]. The last token is [SEP].
 struct Hidden {
     bool pair;
-    int context;  // rows before the text
+    int context;  // rows before the text on its stack
     int tokens;   // without [SEP]
     int places;   // rows that can be hidden
     int block;    // places of a block; the last block may have fewer
     Hidden(DiffusionForm form, const Sentence& s, const ObjectiveOptions& o) {
         pair = !s.target.empty();
-        context = pair ? int(s.ids.size()) : 1;
-        tokens = int(s.size()) - context - 1;
+        context = form == DiffusionForm::two_stacks ? 0 : pair ? int(s.ids.size()) : 1;
+        tokens = pair ? int(s.target.size()) - 1 : int(s.ids.size()) - 2;
         const int longest = std::max(tokens + 1, pair ? o.diffusion.target_places : o.diffusion.text_places);
         block = places = ends(form, o) ? longest : tokens;
         if (form == DiffusionForm::blocks) {
@@ -73,7 +73,8 @@ struct Hidden {
 template <DiffusionForm form>
 std::size_t diffusion_rows(const Sentence& s, const ObjectiveOptions& o) {
     const Hidden text(form, s, o);
-    return std::size_t(text.context + text.clean() + text.rows()) * std::size_t(o.canvases);
+    const std::size_t encoder = form == DiffusionForm::two_stacks ? s.ids.size() : 0;
+    return encoder + std::size_t(text.context + text.clean() + text.rows()) * std::size_t(o.canvases);
 }
 
 template <DiffusionForm form>
@@ -81,9 +82,14 @@ Example diffusion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     const Hidden text(form, s, o);
     const std::vector<double> weights = text.weights(s, step, o);
     const int name = name_of_canvas(s.name, o), context = text.context, tokens = text.tokens;
-    const int type = text.pair ? o.target_type : o.source_type, start = text.pair ? o.target_position(context) : 1;
+    const bool two_stacks = form == DiffusionForm::two_stacks;
+    const int type = text.pair ? o.target_type : o.source_type;
+    const int start = two_stacks ? 0 : text.pair ? o.target_position(context) : 1;
     const int* const words = text.pair ? s.target.data() : s.ids.data() + 1;
     Example e;
+    e.same_source = two_stacks && o.canvas > 0;  // the encoder reads the source once for all canvases
+    for (int i = 0; two_stacks && !e.same_source && i < int(s.ids.size()); i++)
+        e.source.push(s.ids[i], o.source_type, i, s.name);
     for (int i = 0; i < context; i++) e.rows.push(s.ids[i], o.source_type, i, name);
     // With ~name, a true token has another dropout mask than the row that predicts it.
     for (int i = 0; i < text.clean(); i++) e.rows.push(words[i], type, start + i, ~name);
@@ -109,6 +115,8 @@ Example diffusion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
 
 template Example diffusion<DiffusionForm::one_stack>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
 template Example diffusion<DiffusionForm::blocks>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
+template Example diffusion<DiffusionForm::two_stacks>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
+template std::size_t diffusion_rows<DiffusionForm::two_stacks>(const Sentence&, const ObjectiveOptions&);
 template std::size_t diffusion_rows<DiffusionForm::one_stack>(const Sentence&, const ObjectiveOptions&);
 template std::size_t diffusion_rows<DiffusionForm::blocks>(const Sentence&, const ObjectiveOptions&);
 

@@ -35,6 +35,8 @@
 //   seq2seq       the encoder reads a pair's source; the decoder reads and predicts the target    Vaswani et al. 2017
 //   mass          one span of a sentence is hidden from the encoder. The decoder predicts each token of the span from
 //                 the true tokens before it. Every token keeps its position in the sentence       Song et al. 2019
+//   diffusion     the encoder reads a pair's source. The decoder, with a full mask, reads the target, of which a random
+//                 number of tokens are hidden, and predicts them; the loss is a bound, as on one stack
 //
 // Insertion (models/tasks/insertion_objective.cpp):
 //   insertion            an encoder reads the source, and a decoder with a full mask reads a subset of the target's

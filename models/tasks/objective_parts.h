@@ -21,8 +21,9 @@ int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& option
 // rank -2 - f. e and f are counted from 0.
 Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 
-// The objectives of masked diffusion: all places of a text at once, on one stack; and one block after another.
-enum class DiffusionForm { one_stack, blocks };
+// The objectives of masked diffusion: all places of a text at once, on one stack; one block after another, on one stack;
+// and all places of a target at once in a decoder, whose source an encoder reads.
+enum class DiffusionForm { one_stack, blocks, two_stacks };
 constexpr unsigned diffusion_traits =
     Objective::mask_token | Objective::scattered | Objective::canvases | Objective::bound;
 template <DiffusionForm form>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The objectives seq2seq and mass: the rows of the encoder and of the decoder, and the labels.
+// The objectives of an encoder and a decoder, and the rows and labels of seq2seq and mass.
 #include <algorithm>
 
 #include "models/tasks/objective_parts.h"
@@ -57,6 +57,9 @@ const std::vector<Objective>& encoder_decoder_objectives() {
          Objective::pairs | Objective::writes | Objective::encoder, seq2seq, two_stacks<causal_mask>},
         {"mass", "a hidden span of a sentence, from the rest of it", Objective::mask_token | Objective::encoder, mass,
          two_stacks<causal_mask>},
+        {"diffusion", "a random number of hidden tokens of the target, by a bound on the likelihood",
+         Objective::pairs | Objective::encoder | diffusion_traits, diffusion<DiffusionForm::two_stacks>,
+         two_stacks<full_mask>, diffusion_rows<DiffusionForm::two_stacks>},
     };
     return all;
 }

@@ -287,3 +287,53 @@ TEST_CASE("two stacks: a layer with cross-attention says what its pass lacks") {
                          doctest::Contains("decoder.layer.0: a layer with cross-attention"), Error);
     m.tape.end();
 }
+
+// Changes one token of a sentence at a time, and compares the logits of all labels.
+TEST_CASE("two stacks: diffusion reads the source and the visible tokens, and not what it predicts") {
+    const Objective& objective = find_objective("diffusion", true);
+    ObjectiveOptions by = options();
+    by.diffusion.target_places = longest;
+    for (int canvases : {1, 3}) {
+        by.canvases = canvases;
+        Model m(small(false, true));
+        const std::vector<Sentence> text = pairs(3, 5);
+        const Batch batch = objective.batch(pointers_to(text), 1, by);
+        CHECK(batch.shared.size() == text.size());  // the encoder reads each source once
+        CHECK(batch.labels.size() < batch.rows.count());
+        const Rows before = m.logits(batch), encoded = m.encoded(batch);
+        REQUIRE(int(before.size()) == batch.labels.size());
+        int read = 0, not_read = 0;
+        for (std::size_t d = 0; d < text.size(); d++)
+            for (int place = 1; place < int(text[d].size()) - 1; place++) {
+                std::vector<Sentence> changed = text;
+                const int n = int(text[d].ids.size()), t = place - n;  // t: place in the target; negative in the source
+                int& id = t < 0 ? changed[d].ids[std::size_t(place)] : changed[d].target[std::size_t(t)];
+                if (id == 3) continue;  // [SEP] says where the target ends
+                id = other_than(id);
+                const Batch other = objective.batch(pointers_to(changed), 1, by);
+                REQUIRE(other.labels.rows == batch.labels.rows);
+                if (t >= 0) CHECK(m.encoded(other) == encoded);
+                const Rows after = m.logits(other);
+                int row = 0;
+                for (int document = 0; document < batch.documents; document++) {
+                    const bool own = document / canvases == int(d);
+                    const bool visible =
+                        own && (t < 0 || other.rows.ids[std::size_t(row + t)] != batch.rows.ids[std::size_t(row + t)]);
+                    for (int q = batch.labels.begin[std::size_t(document)];
+                         q < batch.labels.begin[std::size_t(document) + 1]; q++) {
+                        CHECK((before[std::size_t(q)] != after[std::size_t(q)]) == visible);
+                        (visible ? read : not_read)++;
+                    }
+                    row += batch.parts[std::size_t(document)].target;
+                }
+            }
+        CHECK(read > 50);
+        CHECK(not_read > 50);
+        // A sentence alone has the bits that it has in the batch.
+        for (std::size_t d = 0; d < text.size(); d++) {
+            const Rows alone = m.logits(objective.batch({&text[d]}, 1, by));
+            const auto first = before.begin() + batch.labels.begin[d * std::size_t(canvases)];
+            CHECK(std::equal(alone.begin(), alone.end(), first));
+        }
+    }
+}

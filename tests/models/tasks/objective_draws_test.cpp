@@ -363,7 +363,7 @@ std::map<Ids, double> hidden_numbers(const Ids& sizes, std::uint64_t seed) {
 }
 // Each number of hidden places of a block is as likely as any other, and so is each set of as many places. A text
 // without a target is the target of [CLS].
-template <bool blocks>
+template <bool blocks, bool two_stacks = false>
 Outcomes diffusion(const Sentence& s, const ObjectiveOptions& o) {
     const bool pair = !s.target.empty(), ends = blocks || o.diffusion.canvas == DiffusionRule::ends;
     const Ids context = pair ? s.ids : Ids{cls}, text = pair ? s.target : Ids(s.ids.begin() + 1, s.ids.end());
@@ -397,8 +397,12 @@ Outcomes diffusion(const Sentence& s, const ObjectiveOptions& o) {
                 push(e.rows, id, type, position, s);
                 if (blocks) e.rank.push_back(rank);
             };
-            const int type = pair ? of_target : of_source, start = int(context.size());
-            for (int id : context) add(id, of_source, e.rows.count(), -1);
+            const int type = pair ? of_target : of_source, start = two_stacks ? 0 : int(context.size());
+            for (int i = 0; i < int(context.size()); i++)
+                if (two_stacks)
+                    push(e.source, context[std::size_t(i)], of_source, i, s);
+                else
+                    add(context[std::size_t(i)], of_source, i, -1);
             for (int i = 0; i < clean; i++) add(canvas[std::size_t(i)], type, e.rows.count(), block_of[std::size_t(i)]);
             e.document = {e.rows.count(), int(canvas.size())};
             for (int i = 0; i < int(canvas.size()); i++) {
@@ -587,6 +591,7 @@ const std::map<std::string, Define> definitions = {{"mlm", mlm},
                                                    {"pmlm", pmlm},
                                                    {"diffusion", diffusion<false>},
                                                    {"block-diffusion", diffusion<true>},
+                                                   {"diffusion, two stacks", diffusion<false, true>},
                                                    {"k-bert", k_bert},
                                                    {"plm-shuffled", plm_shuffled},
                                                    {"seq2seq", seq2seq},
@@ -605,7 +610,9 @@ ObjectiveOptions options() {
 
 void check(const Objective& objective, const Sentence& s, const ObjectiveOptions& o, int draws) {
     CAPTURE(std::string(objective.name));
-    const auto found = definitions.find(objective.name);
+    const std::string of_two = text(objective.name, ", two stacks");
+    const bool two = objective.has(Objective::encoder) && definitions.count(of_two) > 0;
+    const auto found = definitions.find(two ? of_two : objective.name);
     REQUIRE_MESSAGE(found != definitions.end(), "write out what this objective may draw");
     std::map<std::string, double> expected;
     double sum = 0;
@@ -719,6 +726,7 @@ TEST_CASE("objective draws: diffusion hides a target or a text, with one place f
                 ObjectiveOptions o = options();
                 o.diffusion.canvas = canvas;
                 o.diffusion.target_places = o.diffusion.text_places = longest;
+                if (s == &pair) check(find_objective("diffusion", true), *s, o, 6000);
                 if (s == &empty && canvas == DiffusionRule::drawn)
                     CHECK(find_objective("diffusion").make(*s, 0, o).labels.size() == 0);  // there is no place
                 else
