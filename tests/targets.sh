@@ -242,6 +242,23 @@ is 'after lm: status' 0 $?
 cmp -s lm/vocab.txt after/vocab.txt
 is 'after lm: its vocabulary' 0 $?
 is 'after lm: whose weights' 1 "$(grep -c '"init": "lm/step-000060"' after/run.json)"
+# measure OF RUN: prints a number of ./evaluate
+measure() { evaluate "$2" | awk -v of="$1" '$1 == of { print $2 }'; }
+train seq2seq objective=diffusion --init seq2seq batch_tokens=300 $on_pairs masked=0.2:0.9 weighting=tokens --steps 30 --out unhides > /dev/null
+# parameters RUN: prints the paths of the parameters
+parameters() { grep -ao '"[a-z0-9._]*":{"dtype"' "$1/latest/model.safetensors" | sort; }
+is 'diffusion after seq2seq: no new parameter' "$(parameters seq2seq)" "$(parameters unhides)"
+is 'diffusion after seq2seq: parameters' 1 "$(parameters unhides | awk 'END { print (NR > 30) }')"
+is 'diffusion after seq2seq: measures' 'bound noise perplexity sentence tokens' \
+    "$(evaluate unhides | sed -n 's/^diffusion\.\([a-z]*\) .*/\1/p' | sort | xargs)"
+refuses 'diffusion: shares in the wrong order' 2 'masked=0.8:0.2: expected LOW:HIGH with 0 <= LOW < HIGH <= 1' \
+    train unilm $small objective=diffusion masked=0.8:0.2 $on_pairs --steps 1 --out refused
+refuses 'a block of no token' 2 'block' train unilm $small objective=block-diffusion block=0 $on_pairs --steps 1 --out refused
+refuses 'blocks have a mask of their own' 2 'needs a mask of its own' \
+    train unilm $small objective=block-diffusion mask='A full; B full sees A' $on_pairs --steps 1 --out refused
+train unilm $small layers=2 objective=block-diffusion block=1 $on_pairs --steps 30 --out blocks > /dev/null
+is 'blocks of one token: nothing is random' 0.000 "$(measure block-diffusion.noise blocks)"
+refuses 'blocks are not written yet' 2 'does not train to continue a text' generate blocks < sources.txt
 train unilm $small layers=2 objective=mlm:1,unilm:1 $on_pairs --steps 20 --out both > /dev/null
 is 'two objectives, two losses' 'mlm.loss unilm.loss' "$(evaluate both | awk '/\.loss/ { print $1 }' | xargs)"
 train unilm $small layers=2 width=64 heads=4 dropout=0 learning_rate=0.003 schedule_steps=2000 objective=unilm-masked $on_pairs \

@@ -11,6 +11,7 @@
 #include "engine/base/printable.h"
 #include "engine/base/processes.h"
 #include "engine/tensor/numbers.h"
+#include "input/number.h"
 #include "input/utf8.h"
 #include "models/runs/sentence_task.h"
 #include "models/runs/writer.h"
@@ -119,8 +120,21 @@ TargetSettings::Masks TargetSettings::masks() const {
     return {parsed(there.decoder->layers, StackRows::decoder), parsed(there.first.layers, StackRows::encoder)};
 }
 
+DiffusionRule TargetSettings::hiding() const {
+    DiffusionRule rule = how.diffusion;
+    rule.target_places = max_target;
+    rule.text_places = max_length - 1;
+    const std::size_t colon = masked.find(':');
+    if (colon == masked.npos || !read_number(masked.substr(0, colon), rule.least) ||
+        !read_number(masked.substr(colon + 1), rule.most) ||
+        !(0 <= rule.least && rule.least < rule.most && rule.most <= 1))
+        throw BadUsage(text("masked=", masked, ": expected LOW:HIGH with 0 <= LOW < HIGH <= 1, as in 0.3:0.8"));
+    return rule;
+}
+
 TargetRun::TargetRun(const TargetSettings& s, Vocabulary v, DType storage, Device device)
     : Run(s, std::move(v), storage, device), mixture(s.mixture()), masks(s.masks()) {
+    s.hiding();  // refuses a wrong setting before there is a run folder
     if (s.made.any() && Vocabulary(s.words()).lines() != tokenizer.vocabulary().lines())
         throw BadInput(text("the vocabulary is not that of task ", s.made.task, ", which brings its own words"));
 }
@@ -138,8 +152,13 @@ void TargetSettings::declare_diffusion(Config& c) {
     Strings bounded;
     for (const Objective& o : table())
         if (o.has(Objective::bound)) bounded.push_back(o.name);
-    c.add("canvases", &how.canvases,
-          joined(bounded) + ": copies of each sentence in a batch, each with other hidden tokens", 1, 64);
+    const std::string who = joined(bounded);
+    c.add("canvases", &how.canvases, who + ": copies of each sentence in a batch, each with other hidden tokens", 1,
+          64);
+    c.add("weighting", &how.diffusion.weighting,
+          who + ": weights of hidden tokens in training, which make the loss a bound, or which are all 1",
+          {{"bound", DiffusionRule::bound}, {"tokens", DiffusionRule::tokens}});
+    c.add("masked", &masked, who + ": LOW:HIGH, smallest and largest share of hidden tokens in training");
 }
 
 void TargetSettings::adopt_stacks(EncoderDecoderOptions& ours, const Stacks& theirs) {
@@ -286,8 +305,7 @@ ObjectiveOptions TargetRun::objective_options() const {
     o.special = special_tokens();
     o.mask = tokenizer.vocabulary().mask();
     o.seed = common().train.seed;
-    o.diffusion.target_places = common().max_target;
-    o.diffusion.text_places = common().max_length - 1;
+    o.diffusion = common().hiding();
     o.masks = masks.own;
     o.encoder_masks = masks.encoder;
     return o;
@@ -304,7 +322,7 @@ std::vector<PartLoss> TargetRun::losses(const Sentences& some, bool targets) con
 // Objectives that mask tokens at random (mlm, plm, mass, ...) use the random numbers of training step 0 in every call, so
 // that losses are comparable.
 ScoredLoss TargetRun::loss(const Objective& objective, const Sentences& some) const {
-    const ObjectiveOptions options = objective_options();
+    const ObjectiveOptions options = measured_options();
     ScoredLoss all;
     Numbers own;  // the losses of the sentences of this process
     double documents = 0, tokens = 0;
@@ -332,7 +350,7 @@ ScoredLoss TargetRun::loss(const Objective& objective, const Sentences& some) co
 
 LikelihoodBound TargetRun::bound(const Objective& objective, const Sentences& some, std::uint64_t seed) const {
     constexpr int canvases = 16;
-    ObjectiveOptions options = objective_options();
+    ObjectiveOptions options = measured_options();
     options.canvases = canvases;
     Numbers bounds, variances, tokens;  // of each sentence of this process
     const auto make = [&](const auto& few) { return objective.batch(few, 0, options); };

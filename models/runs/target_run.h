@@ -44,6 +44,7 @@ struct TargetSettings : RunSettings {
     // Options of the training objectives. Only some of them are settings of the user; TargetRun::objective_options()
     // sets those that the run determines, such as the size of the vocabulary.
     ObjectiveOptions how;
+    std::string masked = "0:1";  // diffusion: the range of the shares of hidden tokens in training
     double label_smoothing = 0;  // share of the target probability that is spread over all tokens in training
     // Used only by models with one stack. true: the positions of a target start at max_length; false: they start
     // directly after the positions of the source.
@@ -61,6 +62,8 @@ struct TargetSettings : RunSettings {
         std::shared_ptr<const LayerMasks> own, encoder;
     };
     Masks masks() const;
+    // Returns how the objectives with the trait `bound` hide tokens. Throws BadUsage if `masked` is not valid.
+    DiffusionRule hiding() const;
     std::vector<const char*> reading() const override {
         return {"max_target", "max_length", "source_type", "target_type", "fixed_target_start"};
     }
@@ -97,6 +100,12 @@ class TargetRun : public Run {
     std::shared_ptr<const SentenceList> training_sentences(const TrainingText& text) const;
     virtual const TargetNet& net() const = 0;
     virtual ObjectiveOptions objective_options() const;
+    // The same for held-out text.
+    ObjectiveOptions measured_options() const {
+        ObjectiveOptions o = objective_options();
+        o.diffusion = o.diffusion.measured();
+        return o;
+    }
     std::unique_ptr<Task> task(const TrainingText& text) override;
     bool reads_pairs() const { return mixture.has(Objective::pairs); }  // whether any objective needs pairs
     // Whether the run can generate from left to right: an objective trains this, and the setting `mask` allows it.

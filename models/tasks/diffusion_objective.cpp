@@ -9,6 +9,7 @@
 // where CE_i(S) = -log p(x_i | the visible places). It is also the mean of -log p(x) over all orders in which the P
 // places can be predicted one by one. So no schedule, no time and no smallest probability is needed.
 #include <algorithm>
+#include <cmath>
 
 #include "models/tasks/objective_parts.h"
 
@@ -54,15 +55,23 @@ struct Hidden {
     int rows() const { return std::max(places, tokens + 1); }  // of the text
     // The places before the last block, whose true tokens are read.
     int clean() const { return places > 0 ? (places - 1) / block * block : 0; }
+    // The smallest and the largest number of hidden places in a block of n places.
+    static std::pair<int, int> numbers(int n, const DiffusionRule& rule) {
+        constexpr double rounding = 1e-9;  // so that a share of .7 of 10 places is 7 places
+        const int least = std::max(1, int(std::ceil(rule.least * n - rounding)));
+        return {least, std::max(least, int(std::floor(rule.most * n + rounding)))};
+    }
     // Draws which places are hidden. Returns the weight of each place in the loss, which is 0 if it is visible.
     std::vector<double> weights(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) const {
         std::vector<double> all(places);
         for (int b = 0; b * block < places; b++) {
             const int n = std::min(block, places - b * block);
-            const int k = 1 + int((unsigned __int128)(spread(s, b, o)) * unsigned(n) >> 64);
+            const auto [least, most] = numbers(n, o.diffusion);
+            const int k = least + int((unsigned __int128)(spread(s, b, o)) * unsigned(most - least + 1) >> 64);
+            const double weight = o.diffusion.weighting == DiffusionRule::bound ? double(n) / k : 1;
             const std::string what = b > 0 ? text("diffusion.block", b) : "diffusion";
             for (std::size_t i : drawn(n, k, random_of_canvas(what.c_str(), s, step, o)))
-                all[b * block + i] = double(n) / k / o.canvases;
+                all[b * block + i] = weight / o.canvases;
         }
         return all;
     }

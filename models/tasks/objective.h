@@ -105,6 +105,16 @@ struct DiffusionRule {
     int target_places = 0, text_places = 0;  // ends: the places of a target, and of a text without a target
     // block-diffusion: the number of places of a block. Places behind the text, with [SEP], are only in the last block.
     int block = 4;
+    // Only in training; measured() leaves these fields out, so held-out losses are always bounds.
+    //   bound   a hidden token weighs P/k, if k of P places are hidden. The mean loss is a bound
+    //   tokens  every hidden token weighs 1
+    enum Weighting { bound, tokens } weighting = bound;
+    double least = 0, most = 1;  // shares of the places: k is drawn from the numbers with least <= k/P <= most
+    DiffusionRule measured() const {
+        DiffusionRule rule = *this;
+        rule.weighting = bound, rule.least = 0, rule.most = 1;
+        return rule;
+    }
 };
 
 // The unit in which mlm and k-bert hide tokens: single tokens, whole words, or spans of whole words.

@@ -124,8 +124,13 @@ TEST_CASE("block diffusion: a block reads the true blocks before it, and neither
         const std::vector<Sentence> text = some(true, 3, 6);
         const Batch batch = objective.batch(pointers_to(text), 1, blocks_of(block));
         const auto before = m.logits(batch);
-        int row = 0, hidden_from = 0, read_by = 0;
+        int row = 0, hidden_from = 0, read_by = 0, context = 0;
+        const auto block_of = [&](int at) {  // -1: the context
+            const int place = batch.rows.positions[std::size_t(at)] - context;
+            return place < 0 ? -1 : place / block;
+        };
         for (const Document& d : batch.parts) {
+            context = int(text[std::size_t(&d - batch.parts.data())].ids.size());
             for (int at = row; at < row + d.source + d.target; at++) {
                 Batch changed = batch;
                 int& id = changed.rows.ids[std::size_t(at)];
@@ -135,7 +140,7 @@ TEST_CASE("block diffusion: a block reads the true blocks before it, and neither
                 for (std::size_t q = 0; q < before.size(); q++) {
                     const int asked = batch.labels.rows[q];
                     const bool own = asked >= row && asked < row + d.source + d.target;
-                    const int from = batch.rank[std::size_t(at)], to = batch.rank[std::size_t(asked)];
+                    const int from = block_of(at), to = block_of(asked);
                     const bool reads = own && (copy ? from < to : from == to);
                     CAPTURE(block);
                     CHECK((before[q] != after[q]) == reads);

@@ -42,7 +42,9 @@ inline Vocabulary vocabulary_of(const RunSettings& s, const TrainingText& text) 
 // Returns another legal value for settings for which neither the next number nor a common word is legal.
 inline std::string special_value(const std::string& model, const std::string& key) {
     if (key == "objective")
-        return model == "seq2seq" ? "seq2seq:2,mass:1" : model == "insertion" ? "kermit" : "unilm:2,lm:1,mlm:1";
+        return model == "seq2seq"     ? "seq2seq:2,mass:1,diffusion:1"
+               : model == "insertion" ? "kermit"
+                                      : "unilm:2,lm:1,mlm:1";
     if (key == "length" && model == "classify") return "72";
     if (key == "positions" && model == "classify") return "200";
     if (key == "task") return model == "classify" ? "recall" : "sort";
@@ -90,6 +92,8 @@ inline std::string special_value(const std::string& model, const std::string& ke
              {"content_location", "joint"},
              {"finalization", "sequence"},
              {"canvas", "drawn"},
+             {"weighting", "tokens"},
+             {"masked", "0.3:0.7"},
              {"types", "3"},
              {"embedding", "8"},
              {"grid", "6"},

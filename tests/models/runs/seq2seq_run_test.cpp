@@ -8,13 +8,13 @@
 using namespace masquerade;
 
 TEST_CASE("seq2seq run: the same bits from a rerun, any threads, any memory, recompute on or off") {
-    check_same_bits<Seq2SeqRun>(tiny_seq2seq("seq2seq,mass"), 12);
+    check_same_bits<Seq2SeqRun>(tiny_seq2seq("seq2seq,mass,diffusion"), 16);
 }
 
 TEST_CASE("seq2seq run: 20 steps == 10 and 10 more after a resume, and what is loaded writes the same") {
     TemporaryFolder folder;
-    const auto loaded = check_resume<Seq2SeqRun>(tiny_seq2seq("seq2seq:2,mass:1"), 20, folder);
-    CHECK(loaded->settings.objective == "seq2seq:2,mass:1");
+    const auto loaded = check_resume<Seq2SeqRun>(tiny_seq2seq("seq2seq:2,mass:1,diffusion:1"), 20, folder);
+    CHECK(loaded->settings.objective == "seq2seq:2,mass:1,diffusion:1");
     CHECK(loaded->model.options.decoder_layers == 2);
     CHECK(std::string(family_of_run(folder.file("straight")).name) == "seq2seq");
 }

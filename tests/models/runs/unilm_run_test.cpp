@@ -80,6 +80,39 @@ TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of 
     CHECK(UniLmSettings().label_smoothing == 0.1);
 }
 
+// The loss in training need not be a bound; the losses of held-out text are bounds, so that runs can be compared.
+TEST_CASE("unilm run: weighting and masked are of the loss that is trained on, not of the one of held-out text") {
+    const TrainingText text = questions();
+    const Vocabulary words = train_vocabulary(text.train, 200);
+    const auto losses = [&](const Strings& given) {
+        UniLmSettings s = tiny_unilm("diffusion");
+        Config keys;
+        s.declare(keys);
+        for (const std::string& pair : given) keys.set(pair);
+        UniLmRun run(s, words);
+        const std::unique_ptr<Task> task = run.task(text);
+        Arena arena(Device::cpu, Blocks::loose);
+        Tape tape(arena, DType::f32);
+        task->next_batch(1);
+        tape.begin("step", 1, 1, true);
+        const double trained = number_at(task->loss(tape, 1, 0)->view(), 0);
+        const std::vector<Sentence> held_out = run.sentences(text.held_out, text.held_out_targets);
+        const double bound = run.bound(find_objective("diffusion"), pointers_to(held_out), 1).per_token.mean;
+        return std::vector<double>{trained, task->validate().at(0).value, bound};
+    };
+    const std::vector<double> usual = losses({});
+    for (const Strings& given :
+         {Strings{"weighting=tokens"}, {"masked=0.2:0.4"}, {"masked=0.2:0.4", "weighting=tokens"}}) {
+        const std::vector<double> found = losses(given);
+        CHECK(std::abs(found[0] - usual[0]) > 1e-3);
+        CHECK(found[1] == usual[1]);
+        CHECK(found[2] == usual[2]);
+    }
+    for (const char* wrong : {"0.8:0.2", "0.5:0.5", "-0.1:1", "0:1.5", "0.5", "", "a:b", "0.1:0.5x"})
+        CHECK_SAYS(message_of<BadUsage>([&] { losses({std::string("masked=") + wrong}); }),
+                   "expected LOW:HIGH with 0 <= LOW < HIGH <= 1");
+}
+
 TEST_CASE("unilm run: 30 steps == 15 and 15 more after a resume, and what is loaded writes the same") {
     TemporaryFolder folder;
     const auto loaded = check_resume<UniLmRun>(tiny_unilm(everything), 30, folder);

@@ -342,21 +342,30 @@ Outcomes pmlm(const Sentence& s, const ObjectiveOptions& o) {
     return outcomes;
 }
 // The numbers of hidden places of the blocks of a text, and their probabilities. A random u in [0, 1) is shared by all
-// blocks: block b of n places hides 1 + floor(n (u + offset) mod 1) of them. The offset of block 0 is 0.
-std::map<Ids, double> hidden_numbers(const Ids& sizes, std::uint64_t seed) {
+// blocks: of the m numbers that its rule allows, block b hides number floor(m (u + offset) mod 1). The offset of block 0
+// is 0.
+std::map<Ids, double> hidden_numbers(const Ids& sizes, const DiffusionRule& rule, std::uint64_t seed) {
     std::vector<double> offsets, cuts = {0, 1};
+    std::vector<Ids> allowed;  // for each block
     const auto share = [](double x) { return x - std::floor(x); };
     for (std::size_t b = 0; b < sizes.size(); b++) {
         Sequence random(seed, "diffusion.block", std::uint32_t(b));
         offsets.push_back(b == 0 ? 0 : random.bits() / std::pow(2.0, 32));
-        for (int j = 0; j < sizes[b]; j++) cuts.push_back(share(j / double(sizes[b]) - offsets[b]));
+        allowed.emplace_back();
+        for (int k = 1; k <= sizes[b]; k++)
+            if (k >= rule.least * sizes[b] && k <= rule.most * sizes[b]) allowed[b].push_back(k);
+        // If no share lies between the bounds, the next larger number is hidden.
+        if (allowed[b].empty()) allowed[b].push_back(std::max(1, int(std::ceil(rule.least * sizes[b]))));
+        const double m = double(allowed[b].size());
+        for (int j = 0; j < m; j++) cuts.push_back(share(j / m - offsets[b]));
     }
     std::sort(cuts.begin(), cuts.end());
     std::map<Ids, double> numbers;
     for (std::size_t c = 1; c < cuts.size(); c++) {
         const double u = (cuts[c - 1] + cuts[c]) / 2;
         Ids hidden;
-        for (std::size_t b = 0; b < sizes.size(); b++) hidden.push_back(1 + int(sizes[b] * share(u + offsets[b])));
+        for (std::size_t b = 0; b < sizes.size(); b++)
+            hidden.push_back(allowed[b][std::size_t(double(allowed[b].size()) * share(u + offsets[b]))]);
         numbers[hidden] += cuts[c] - cuts[c - 1];
     }
     return numbers;
@@ -381,7 +390,7 @@ Outcomes diffusion(const Sentence& s, const ObjectiveOptions& o) {
     for (std::size_t b = 0; b < sizes.size(); b++) block_of.resize(block_of.size() + std::size_t(sizes[b]), int(b));
     block_of.resize(canvas.size(), 0);
     Outcomes outcomes;
-    for (const auto& [hidden_of, probability] : hidden_numbers(sizes, o.seed))
+    for (const auto& [hidden_of, probability] : hidden_numbers(sizes, o.diffusion, o.seed))
         for (int set = 1; set < 1 << places; set++) {
             Ids left = hidden_of;
             for (int i = 0; i < places; i++) left[std::size_t(block_of[std::size_t(i)])] -= set >> i & 1;
@@ -409,7 +418,8 @@ Outcomes diffusion(const Sentence& s, const ObjectiveOptions& o) {
                 const bool hidden = (set >> i & 1) && i < end;
                 const auto b = std::size_t(block_of[std::size_t(i)]);
                 const int token = canvas[std::size_t(i)];
-                if (hidden) e.labels.push(e.rows.count(), token, double(sizes[b]) / hidden_of[b]);
+                if (hidden)
+                    e.labels.push(e.rows.count(), token, o.diffusion.weighting ? 1 : double(sizes[b]) / hidden_of[b]);
                 add(hidden ? mask : token, type, start + i, int(b));
             }
             outcomes.push_back({probability / sets, e});
@@ -746,6 +756,24 @@ TEST_CASE("objective draws: block-diffusion hides places in every block, and sho
                 o.diffusion.target_places = o.diffusion.text_places = longest;
                 o.diffusion.block = block;
                 check(find_objective("block-diffusion"), *s, o, 6000);
+            }
+}
+
+TEST_CASE("objective draws: diffusion hides the shares of the setting masked, and weighs tokens as weighting says") {
+    const Sentence pair{{cls, 5, 6, sep}, 7, {6, 7, 5, 6, sep}};
+    for (const auto& [least, most] : {std::pair(0.0, 0.5), {0.3, 0.7}, {0.5, 1.0}, {0.3, 0.4}, {0.9, 1.0}})
+        for (const auto weighting : {DiffusionRule::bound, DiffusionRule::tokens})
+            for (const Objective* objective : {&find_objective("diffusion"), &find_objective("block-diffusion")}) {
+                CAPTURE(least);
+                ObjectiveOptions o = options();
+                o.diffusion.target_places = 6;
+                o.diffusion.least = least, o.diffusion.most = most, o.diffusion.weighting = weighting;
+                check(*objective, pair, o, 6000);
+                const DiffusionRule measured = o.diffusion.measured();
+                CHECK(measured.weighting == DiffusionRule::bound);
+                CHECK(measured.least == 0);
+                CHECK(measured.most == 1);
+                CHECK(measured.target_places == 6);
             }
 }
 
