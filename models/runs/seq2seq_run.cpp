@@ -51,6 +51,7 @@ std::vector<Numbers> Seq2SeqRun::features(const Strings& lines) const {
 }
 
 std::vector<Hypotheses> Seq2SeqRun::write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const {
+    if (unmasks(options)) return unmasked(sources, options, seed);
     const ObjectiveOptions o = objective_options();
     Seq2SeqDecoder decoder(model, o.source_type, o.target_type, settings.max_target, o.encoder_masks, o.masks);
     return written(decoder, sources, std::move(options), seed, tokenizer.vocabulary().sep(), [&](const Sentence& s) {

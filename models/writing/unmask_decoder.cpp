@@ -18,15 +18,17 @@ UnmaskDecoder::UnmaskDecoder(const TargetNet& net, const Objective& objective, c
 
 Example UnmaskDecoder::example(const MaskedCanvas& canvas) const {
     const Sentence& s = *sources_.at(canvas.source);
-    const int context = text_ ? 1 : int(s.ids.size()), places = int(canvas.tokens.size());
+    const bool two_stacks = objective_.has(Objective::encoder);
+    const int read = text_ ? 1 : int(s.ids.size()), places = int(canvas.tokens.size());
     const int type = text_ ? options_.source_type : options_.target_type;
-    const int start = text_ ? 1 : options_.target_position(context);
+    const int start = two_stacks ? 0 : text_ ? 1 : options_.target_position(read);
     // In blocks, the context grows by the places before the block that is asked, and the places behind it have no rows.
     const bool blocks = objective_.has(Objective::ranks);
     const int block = blocks ? options_.diffusion.block : places;
     const int first = canvas.asked.at(0) / block * block, end = std::min(first + block, places);
     Example e;
-    for (int i = 0; i < context; i++) e.rows.push(s.ids[i], options_.source_type, i, s.name);
+    for (int i = 0; i < read; i++) (two_stacks ? e.source : e.rows).push(s.ids[i], options_.source_type, i, s.name);
+    const int context = e.rows.count();
     for (int i = 0; i < end; i++) {
         const int token = canvas.tokens[i];
         e.rows.push(token == MaskedCanvas::hidden ? options_.mask : token, type, start + i, s.name);

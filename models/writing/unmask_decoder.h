@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Computes the logits of hidden places with one stack that was trained with objective=diffusion or block-diffusion.
-// Every pass runs the source and the whole canvas, with the rows and the mask of training; in blocks, it runs the canvas
-// up to the block that is written, and all asked places of a canvas must lie in this block.
+// Computes the logits of hidden places with a model that was trained with objective=diffusion or block-diffusion. Every
+// pass runs the source and the whole canvas, with the rows and the masks of training; in blocks, it runs the canvas up to
+// the block that is written, and all asked places of a canvas must lie in this block.
 #pragma once
 #include "models/nets/target_net.h"
 #include "models/tasks/objective.h"

@@ -29,7 +29,7 @@ std::unique_ptr<UniLmRun> run_of(const std::string& objective, bool pairs,
     return run;
 }
 
-std::string written(UniLmRun& run, const Writing& how, const Strings& lines, std::uint32_t first = 0) {
+std::string written(TargetRun& run, const Writing& how, const Strings& lines, std::uint32_t first = 0) {
     return run.writer(how).write(lines, first);
 }
 
@@ -41,64 +41,78 @@ Writing drawing(int samples = 1) {
 
 const Strings lines = {"where are you?", "what do you think of it?", "who?", "", "where is the house?"};
 
+// Compares the logits of hidden places with those of a batch of training.
+void check_logits(const TargetRun& run, bool pairs) {
+    const ObjectiveOptions o = run.objective_options();
+    const bool blocks = run.diffusion()->has(Objective::ranks);
+    const std::vector<Sentence> sentences = run.sentences(lines, pairs ? lines : Strings());
+    for (std::uint32_t step = 0; step < 5; step++) {
+        const Batch batch = run.diffusion()->batch(pointers_to(sentences), step, o);
+        Arena arena(Device::cpu, Blocks::kept);
+        Tape tape(arena, DType::f32);
+        tape.begin("training");
+        const auto wanted = numbers_of(run.net().head_stack().logits(tape, run.net().hidden(tape, batch))->view());
+        // One canvas for each block, or for each sentence. The blocks before it hold their true tokens.
+        std::vector<MaskedCanvas> canvases;
+        int row = 0;
+        for (std::size_t i = 0; i < sentences.size(); i++) {
+            const Document& d = batch.parts[i];
+            const int place_of_first = batch.source.count() > 0 ? row : row + d.source;
+            Tokens truth;
+            const int block = blocks ? o.diffusion.block : d.target;
+            for (int first = 0; first < d.target; first += block) {
+                MaskedCanvas c;
+                c.source = int(i);
+                c.tokens = truth;
+                for (int place = first; place < std::min(first + block, d.target); place++) {
+                    const int at = place_of_first + place, token = batch.rows.ids[std::size_t(at)];
+                    const auto label = std::find(batch.labels.rows.begin(), batch.labels.rows.end(), at);
+                    const bool asked = label != batch.labels.rows.end();
+                    CHECK(asked == (token == o.mask));
+                    c.tokens.push_back(asked ? int(MaskedCanvas::hidden) : token);
+                    truth.push_back(asked ? batch.labels.tokens[std::size_t(label - batch.labels.rows.begin())]
+                                          : token);
+                    if (asked) c.asked.push_back(place);
+                }
+                c.tokens.resize(std::size_t(d.target), int(MaskedCanvas::hidden));
+                if (!c.asked.empty()) canvases.push_back(c);
+            }
+            row = place_of_first + d.target;
+        }
+        CHECK((canvases.size() > 2 * sentences.size()) == blocks);
+        UnmaskDecoder decoder(run.net(), *run.diffusion(), o, !pairs);
+        decoder.read(pointers_to(sentences));
+        std::vector<const MaskedCanvas*> all;
+        for (const MaskedCanvas& c : canvases) all.push_back(&c);
+        const float* const found = decoder.logits(all);
+        REQUIRE(wanted.size() > 100);
+        for (std::size_t i = 0; i < wanted.size(); i++)
+            if (float(wanted[i]) != found[i]) FAIL(i);
+    }
+}
+
 }  // namespace
 
 TEST_CASE("unmask run: a place has the logits that it has in a batch of training, in pairs, texts and blocks") {
-    struct Kind {
-        const char* objective;
-        DiffusionRule::Canvas canvas;
-    };
-    for (bool pairs : {false, true})
-        for (const Kind& kind : {Kind{"diffusion", DiffusionRule::ends}, Kind{"diffusion", DiffusionRule::drawn},
-                                 Kind{"block-diffusion", DiffusionRule::ends}}) {
-            const auto run = run_of(kind.objective, pairs, kind.canvas);
-            const ObjectiveOptions o = run->objective_options();
-            const bool blocks = run->diffusion()->has(Objective::ranks);
-            const std::vector<Sentence> sentences = run->sentences(lines, pairs ? lines : Strings());
-            for (std::uint32_t step = 0; step < 5; step++) {
-                const Batch batch = run->diffusion()->batch(pointers_to(sentences), step, o);
-                Arena arena(Device::cpu, Blocks::kept);
-                Tape tape(arena, DType::f32);
-                tape.begin("training");
-                const auto wanted =
-                    numbers_of(run->model.backbone.logits(tape, run->model.hidden(tape, batch))->view());
-                // One canvas for each block, or for each sentence. The blocks before it hold their true tokens.
-                std::vector<MaskedCanvas> canvases;
-                int row = 0;
-                for (std::size_t i = 0; i < sentences.size(); i++) {
-                    const Document& d = batch.parts[i];
-                    Tokens truth;
-                    const int block = blocks ? o.diffusion.block : d.target;
-                    for (int first = 0; first < d.target; first += block) {
-                        MaskedCanvas c;
-                        c.source = int(i);
-                        c.tokens = truth;
-                        for (int place = first; place < std::min(first + block, d.target); place++) {
-                            const int at = row + d.source + place, token = batch.rows.ids[std::size_t(at)];
-                            const auto label = std::find(batch.labels.rows.begin(), batch.labels.rows.end(), at);
-                            const bool asked = label != batch.labels.rows.end();
-                            CHECK(asked == (token == o.mask));
-                            c.tokens.push_back(asked ? int(MaskedCanvas::hidden) : token);
-                            truth.push_back(asked ? batch.labels.tokens[std::size_t(label - batch.labels.rows.begin())]
-                                                  : token);
-                            if (asked) c.asked.push_back(place);
-                        }
-                        c.tokens.resize(std::size_t(d.target), int(MaskedCanvas::hidden));
-                        if (!c.asked.empty()) canvases.push_back(c);
-                    }
-                    row += d.source + d.target;
-                }
-                CHECK((canvases.size() > 2 * sentences.size()) == blocks);
-                UnmaskDecoder decoder(run->net(), *run->diffusion(), o, !pairs);
-                decoder.read(pointers_to(sentences));
-                std::vector<const MaskedCanvas*> all;
-                for (const MaskedCanvas& c : canvases) all.push_back(&c);
-                const float* const found = decoder.logits(all);
-                REQUIRE(wanted.size() > 100);
-                for (std::size_t i = 0; i < wanted.size(); i++)
-                    if (float(wanted[i]) != found[i]) FAIL(i);
-            }
+    for (DiffusionRule::Canvas canvas : {DiffusionRule::ends, DiffusionRule::drawn}) {
+        for (bool pairs : {false, true}) {
+            check_logits(*run_of("diffusion", pairs, canvas), pairs);
+            check_logits(*run_of("block-diffusion", pairs, canvas), pairs);
         }
+        Seq2SeqSettings s = tiny_seq2seq("diffusion");
+        s.model.stack.deviation = 0.4;
+        s.how.diffusion.canvas = canvas;
+        Seq2SeqRun two_stacks(s, train_vocabulary(questions().train, s.vocabulary));
+        two_stacks.task(questions());
+        check_logits(two_stacks, true);
+        if (canvas == DiffusionRule::drawn) continue;
+        const std::string together = written(two_stacks, drawing(2), lines, 7);
+        std::string alone;
+        for (std::size_t i = 0; i < lines.size(); i++)
+            alone += written(two_stacks, drawing(2), {lines[i]}, 7 + std::uint32_t(i));
+        CHECK(together == alone);
+        CHECK(together.size() > 20);
+    }
 }
 
 TEST_CASE("unmask run: a line alone is written as in any batch, by any number of threads") {
