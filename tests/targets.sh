@@ -460,18 +460,18 @@ printf 'the red box is made of tin\ttin red box\n' > full.tsv
 refuses 'diffusion: a full canvas' 1 'standard input, line 1: nothing to write' generate diffusion --canvas < full.tsv
 refuses 'unilm has no steps' 2 '--steps is an option of runs of objective=diffusion; this run was trained with objective=unilm' generate unilm --steps 3
 refuses 'unilm has no order, measured' 2 '--order is an option of runs of objective=diffusion' evaluate unilm --order margin
-refuses 'insertion has no order' 2 '--order is an option of unilm objective=diffusion, but insertion is a run of insertion' generate insertion --order margin
+refuses 'insertion has no order' 2 '--order is an option of objective=diffusion, but insertion is a run of insertion' generate insertion --order margin
 train unilm $small layers=2 --data sentences.txt objective=diffusion --steps 300 --out diffused > report
 is 'diffusion of texts: the command that writes' 1 "$(grep -c 'next *./generate diffused --count 10' report)"
 is 'diffusion of texts: samples' 5 "$(generate diffused --count 5 | wc -l)"
 is 'diffusion of texts: one process or many lines, the same samples' "$(generate diffused --count 70 | head -n 5)" "$(generate diffused --count 5)"
 is 'diffusion of texts: a line is continued' 1 "$(echo 'the red' | generate diffused | wc -l)"
 is 'diffusion of texts: a line is filled' 1 "$(echo 'the [MASK] cup [MASK] made of tin' | generate diffused --canvas | grep -c '^the .*cup.*made of tin$')"
-train unilm $small layers=2 $on_pairs objective=block-diffusion block=2 deviation=0.125 learning_rate=5e-3 schedule_steps=1000 --steps 1000 --out blocks > report
-is 'block-diffusion: the command that writes' 1 "$(grep -c 'next *./generate blocks < SOURCES' report)"
-is 'block-diffusion: most are right' 1 "$(($(generate blocks < sources.txt | paste - targets.txt | awk -F'\t' '$1 == $2' | wc -l) > 4))"
-is 'block-diffusion: two blocks in two passes' 1 "$(evaluate blocks --threshold 0.1 | awk '$1 == "passes" { print ($2 == 2) }')"
-refuses 'block-diffusion has its own blocks' 2 '--block is of runs of objective=diffusion' generate blocks --block 3
+train unilm $small layers=2 $on_pairs objective=block-diffusion block=2 deviation=0.125 learning_rate=5e-3 schedule_steps=1000 --steps 1000 --out in_blocks > report
+is 'block-diffusion: the command that writes' 1 "$(grep -c 'next *./generate in_blocks < SOURCES' report)"
+is 'block-diffusion: most are right' 1 "$(($(generate in_blocks < sources.txt | paste - targets.txt | awk -F'\t' '$1 == $2' | wc -l) > 4))"
+is 'block-diffusion: two blocks in two passes' 1 "$(evaluate in_blocks --threshold 0.1 | awk '$1 == "passes" { print ($2 == 2) }')"
+refuses 'block-diffusion has its own blocks' 2 '--block is of runs of objective=diffusion' generate in_blocks --block 3
 train unilm $small layers=2 $on_pairs objective=diffusion canvas=drawn --steps 20 --out by_length > report
 is 'canvas=drawn: the command that writes' 1 "$(grep -c 'next *./generate by_length < SOURCES' report)"
 is 'canvas=drawn: the lengths of the targets' "$(cut -f 2 pairs.tsv | wc -l)" "$(awk '{ n += $3 } END { print n }' by_length/lengths.txt)"
