@@ -68,8 +68,11 @@ WordPair star_graph(const PairOptions& o, Sequence& random) {
 }
 
 PairTask::Size size_of_sudoku(const PairOptions& o) {
-    if ((o.grid != 4 && o.grid != 6 && o.grid != 9) || o.clues < 0)
-        throw BadUsage(text("sudoku needs a grid of 4, 6 or 9 and 0 clues or more, found ", o.grid, " and ", o.clues));
+    if ((o.grid != 4 && o.grid != 6 && o.grid != 9) || o.clues < 0 || o.clues >= o.grid * o.grid)
+        throw BadUsage(
+            text("sudoku needs a grid of 4, 6 or 9 and clues for 0 cells or more, but not for all of them, "
+                 "found grid=",
+                 o.grid, " clues=", o.clues));
     return {o.grid + 1, o.grid * o.grid, o.grid * o.grid};
 }
 // The source lists the cells of the puzzle, row after row, and the target those of its solution.

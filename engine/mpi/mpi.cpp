@@ -165,13 +165,14 @@ class Mpi : public Processes {
     }
 
     // Names a process that is stopped, or one that has not answered; it may wait for yet another one itself.
-    [[noreturn]] void report() {
+    void report() {
         int silent = first_in_state('T');
         for (std::size_t i = 0; i < requests_.size() && silent < 0; i++) {
             int done = 0;
-            MPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE);
+            MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE);
             if (!done) silent = peers_[i];
         }
+        if (silent < 0) return;  // all messages have arrived meanwhile
         fail(text("process ", silent, " of ", count_, " has not answered process ", rank_, " for ", patience,
                   " s: does it hang, or is its machine gone? A larger --patience waits longer"));
     }

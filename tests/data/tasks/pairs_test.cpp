@@ -152,7 +152,9 @@ TEST_CASE("pairs: a sudoku has the digits of its solution, as many as asked, and
         }
     PairOptions o = words_of("sudoku", 0, 0);
     o.grid = 5;
-    CHECK_SAYS(message_of<BadUsage>([&] { pair_words(o); }), "sudoku needs a grid of 4, 6 or 9");
+    CHECK_SAYS(message_of<BadUsage>([&] { pair_words(o); }), "sudoku needs a grid of 4, 6 or 9 and clues");
+    o.grid = 4, o.clues = 16;
+    CHECK_SAYS(message_of<BadUsage>([&] { pair_words(o); }), "found grid=4 clues=16");
 }
 
 TEST_CASE("pairs: copy, reverse and sort change what they say, and all lengths from 0 are alike") {
