@@ -243,7 +243,7 @@ cmp -s lm/vocab.txt after/vocab.txt
 is 'after lm: its vocabulary' 0 $?
 is 'after lm: whose weights' 1 "$(grep -c '"init": "lm/step-000060"' after/run.json)"
 # measure OF RUN: prints a number of ./evaluate
-measure() { evaluate "$2" | awk -v of="$1" '$1 == of { print $2 }'; }
+measure() { evaluate "${@:2}" | awk -v of="$1" '$1 == of { print $2 }'; }
 train seq2seq objective=diffusion --init seq2seq batch_tokens=300 $on_pairs masked=0.2:0.9 weighting=tokens --steps 30 --out unhides > /dev/null
 # parameters RUN: prints the paths of the parameters
 parameters() { grep -ao '"[a-z0-9._]*":{"dtype"' "$1/latest/model.safetensors" | sort; }
@@ -449,6 +449,9 @@ is 'diffusion: most are right' 1 "$(($(generate diffusion < sources.txt | paste 
 is 'diffusion: samples' 3 "$(generate diffusion --samples 3 < sources.txt | head -n 1 | tr '\t' '\n' | wc -l)"
 is 'diffusion: passes are shown' 1 "$(generate diffusion --show-rounds < sources.txt | grep -c '^  2 .*_.*\[[a-z]*\]' | awk '{ print ($1 > 0) }')"
 is 'diffusion: a canvas is kept' 'tin red box' "$(printf 'the red box is made of tin\ttin [MASK] box\n' | generate diffusion --canvas)"
+is 'diffusion: a threshold of 0 needs one pass' 1.000 "$(measure passes diffusion --threshold 0)"
+is 'diffusion: an empty source, an empty line' '' "$(echo | generate diffusion)"
+is 'diffusion: what follows a tab is not read' 1 "$(generate diffusion < held_out.tsv 2>&1 | grep -c 'only the source before the tab is read')"
 is 'diffusion: passes are measured' 'passes tokens_per_pass ended exact' \
     "$(evaluate diffusion --threshold 0.9 | awk '/^(passes|tokens_per_pass|ended|exact)/ { print $1 }' | xargs)"
 is 'diffusion: fewer passes' 1 "$(evaluate diffusion --steps 2 | awk '$1 == "passes" { print ($2 <= 2) }')"
@@ -466,6 +469,11 @@ is 'diffusion of texts: the command that writes' 1 "$(grep -c 'next *./generate 
 is 'diffusion of texts: samples' 5 "$(generate diffused --count 5 | wc -l)"
 is 'diffusion of texts: one process or many lines, the same samples' "$(generate diffused --count 70 | head -n 5)" "$(generate diffused --count 5)"
 is 'diffusion of texts: a line is continued' 1 "$(echo 'the red' | generate diffused | wc -l)"
+refuses 'diffusion of texts: nothing is written' 2 '--steps is about writing by masked diffusion, but ./evaluate writes targets only for pairs' \
+    evaluate diffused --steps 3
+refuses 'diffusion of texts: no targets for pairs' 2 './evaluate writes no targets with a run of texts' evaluate diffused --data held_out.tsv --order margin
+is 'diffusion of texts: the bound of sources, and no targets' 1 "$(evaluate diffused --data held_out.tsv | awk '/^diffusion.bound /; /^(passes|exact) /' | wc -l)"
+refuses 'diffusion of texts: lines or samples' 2 '--canvas reads lines: leave out --count' generate diffused --canvas --count 2
 is 'diffusion of texts: a line is filled' 1 "$(echo 'the [MASK] cup [MASK] made of tin' | generate diffused --canvas | grep -c '^the .*cup.*made of tin$')"
 train unilm $small layers=2 $on_pairs objective=block-diffusion block=2 deviation=0.125 learning_rate=5e-3 schedule_steps=1000 --steps 1000 --out in_blocks > report
 is 'block-diffusion: the command that writes' 1 "$(grep -c 'next *./generate in_blocks < SOURCES' report)"
@@ -477,6 +485,8 @@ is 'canvas=drawn: the command that writes' 1 "$(grep -c 'next *./generate by_len
 is 'canvas=drawn: the lengths of the targets' "$(cut -f 2 pairs.tsv | wc -l)" "$(awk '{ n += $3 } END { print n }' by_length/lengths.txt)"
 is 'canvas=drawn: targets of the usual length' 9 "$(generate by_length < sources.txt | awk 'NF == 3' | wc -l)"
 is 'canvas=drawn: several lengths are tried' 9 "$(generate by_length --lengths 4 < sources.txt | wc -l)"
+is 'canvas=drawn: passes of all lengths' 1 "$(evaluate by_length --lengths 4 | awk '$1 == "passes" { print ($2 > 5) }')"
+is 'canvas=drawn: the length is known, so no end is counted' 0 "$(evaluate by_length | grep -c '^ended ')"
 is 'canvas=drawn: the cost of the length is measured' 1 "$(evaluate by_length | grep -c '^diffusion.length ')"
 refuses 'lengths are tried where none is chosen' 2 '--lengths is of runs with canvas=drawn' generate diffusion --lengths 3
 refuses 'lengths are tried for samples' 2 'samples draw their length' generate by_length --lengths 3 --samples 2

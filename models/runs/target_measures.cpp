@@ -77,17 +77,19 @@ Strings TargetRun::write_lines(const Sentences& sources, const SearchOptions& op
         for (const std::vector<Written>& samples : unmask(own_part(sources, 64), options, seed)) {
             const Written& w = samples.at(0);
             lines.push_back(decode(w.tokens));
-            own = {own.passes + w.rounds, own.tokens + double(w.tokens.size()), own.ended + w.ended};
+            own = {own.passes + w.rounds + w.rounds_of_others, own.tokens + double(w.tokens.size()),
+                   own.ended + w.ended};
         }
         for (const Counts& c : gather_values(own))
             all = {all.passes + c.passes, all.tokens + c.tokens, all.ended + c.ended};
         const double n = sources.size();
         rows.push_back({"passes", all.passes / n, "", "of the model, mean"});
         rows.push_back({"tokens_per_pass", all.tokens / std::max(1.0, all.passes), "", "written, without the end"});
-        rows.push_back({"ended", 100 * all.ended / n, "%", "with [SEP] in one of the places"});
+        if (!draws_length())
+            rows.push_back({"ended", 100 * all.ended / n, "%", "with [SEP] at a place that was written"});
         return gather_lists(lines);
     }
-    refuse_unmasking(options);
+    refuse_unmasking(options, no_lengths);
     for (const auto& hypotheses : write(own_part(sources, 64), options, seed))
         lines.push_back(decode(hypotheses.at(0).tokens));
     return gather_lists(lines);
@@ -112,6 +114,15 @@ Measures TargetRun::measures(const Measuring& how) {
                    {"first_9", "nearest"},
                    {{"documents", double(n), "", "held out"}}};
     std::vector<Measure>& rows = table.rows;
+    const auto needs_pairs = [](const ObjectiveMixture::Part& part) { return part.objective->has(Objective::pairs); };
+    if (!pairs && std::all_of(mixture.parts.begin(), mixture.parts.end(), needs_pairs))
+        refuse_sentences(how.data.empty() ? t.origin.name : how.data);
+    // A run of masked diffusion that continues texts would take a whole source, with its end, as given.
+    const bool writing = pairs && (writes() || unmasks()) && !(diffusion() && continues());
+    if (!writing || (diffusion() && !unmasks(how.search)))
+        refuse_unmasking(how.search, !pairs        ? "./evaluate writes targets only for pairs"
+                                     : continues() ? "./evaluate writes no targets with a run of texts"
+                                                   : no_lengths);
     for (const ObjectiveMixture::Part& part : mixture.parts) {
         const Objective& objective = *part.objective;
         if (!pairs && objective.has(Objective::pairs)) continue;
@@ -146,10 +157,7 @@ Measures TargetRun::measures(const Measuring& how) {
         rows.push_back({name + ".loss", loss.per_token, "nats/token", "cross-entropy"});
         rows.push_back({name + ".perplexity", std::exp(loss.per_token), "a token", "its exponential"});
     }
-    if (rows.size() == 1)  // no loss was added: every objective needs targets, and there are none
-        refuse_sentences(how.data.empty() ? t.origin.name : how.data);
-    if (!pairs || !(writes() || unmasks())) {
-        refuse_unmasking(how.search);
+    if (!writing) {
         if (!how.outputs.empty())
             throw BadUsage(text("--outputs: targets are written only for pairs; ", how.run, " was trained on ",
                                 objective(), pairs ? "" : ", and the text holds no pairs"));

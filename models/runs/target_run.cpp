@@ -385,8 +385,8 @@ std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
     if (mixture.has(Objective::mask_token) && tokenizer.vocabulary().mask() < 0)
         throw BadInput(text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
     reads(t);
-    if (step == 0) count_lengths(t);
     std::shared_ptr<const SentenceList> train = training_sentences(t);
+    if (draws_length() && lengths_.empty()) count_lengths(*train);
     // An attention that does not support the mask of an objective is refused now, and not in the first step that draws
     // the objective.
     if (mixture.parts.size() > 1) {
@@ -400,7 +400,8 @@ RunWriter TargetRun::writer(const Writing& how) {
     const SearchOptions options = how.options_for(*this, true);
     if (diffusion() && !how.backward && (unmasks(options) || how.from_canvas || how.show_rounds || !writes()))
         return unmask_writer(how, options);
-    refuse_unmasking(options, how.from_canvas, how.show_rounds);
+    refuse_unmasking(options, how.backward ? "--backward writes from right to left" : no_lengths, how.from_canvas,
+                     how.show_rounds);
     // before: the text before each input line is generated. after: each input line is continued. If both are false,
     // each input line is a source, whose target is generated.
     const bool before = how.backward || (writes_backward() && !writes()), after = !before && continues();
@@ -408,26 +409,39 @@ RunWriter TargetRun::writer(const Writing& how) {
     if (how.count > 0 && !before && !after)
         throw BadUsage(
             "--count needs a model that samples text; this one writes a target for each line of standard input");
-    return {how.count, [=, noted = false](const Strings& lines, std::uint32_t first) mutable {
-                const Strings left = before || after ? lines : at_tabs(lines).left;
-                if (left != lines && !std::exchange(noted, true))
-                    log_line("note: standard input: if a line has a tab, only the source before the tab is read");
-                std::vector<Sentence> sources = before ? endings(left) : after ? beginnings(left) : sentences(left);
-                // Minimum number of tokens of a source, including special tokens. Shorter sources give an empty line.
-                const std::size_t least = before || after ? 1 : 3;
-                Sentences some;
-                for (std::size_t i = 0; i < sources.size(); i++) {
-                    sources[i].name = first + i;
-                    if (sources[i].ids.size() >= least) some.push_back(&sources[i]);
-                }
-                const std::vector<Hypotheses> found =
-                    before ? write_before(some, options, how.seed) : write(some, options, how.seed);
-                std::size_t next = 0;
-                std::string all;
-                for (const Sentence& s : sources)
-                    all += (s.ids.size() >= least ? how.line_of(*this, found[next++]) : "") + '\n';
-                return all;
+    return {how.count, [=, told = false](const Strings& lines, std::uint32_t first) mutable {
+                return lines_for(before  ? endings(lines)
+                                 : after ? beginnings(lines)
+                                         : sentences(before_tabs(lines, told)),
+                                 first, before || after ? 1 : 3, [&](const Sentences& some) {
+                                     Strings all;
+                                     for (const Hypotheses& h : before ? write_before(some, options, how.seed)
+                                                                       : write(some, options, how.seed))
+                                         all.push_back(how.line_of(*this, h));
+                                     return all;
+                                 });
             }};
+}
+
+Strings TargetRun::before_tabs(const Strings& lines, bool& told) {
+    Strings left = at_tabs(lines).left;
+    if (left != lines && !std::exchange(told, true))
+        log_line("note: standard input: if a line has a tab, only the source before the tab is read");
+    return left;
+}
+
+std::string TargetRun::lines_for(std::vector<Sentence> sources, std::uint32_t first, std::size_t least,
+                                 const std::function<Strings(const Sentences&)>& write) {
+    Sentences some;
+    for (std::size_t i = 0; i < sources.size(); i++) {
+        sources[i].name = int(first + i);
+        if (sources[i].ids.size() >= least) some.push_back(&sources[i]);
+    }
+    const Strings found = write(some);
+    std::size_t next = 0;
+    std::string all;
+    for (const Sentence& s : sources) all += (s.ids.size() >= least ? found[next++] : "") + '\n';
+    return all;
 }
 
 }  // namespace masquerade

@@ -31,7 +31,7 @@ struct PartLoss {
 struct LikelihoodBound {
     Interval per_token;  // the interval is over the sentences
     // Standard deviation of per_token.mean that is due to the random choice of hidden tokens, if the canvases of a
-    // sentence were independent. They spread the number of hidden tokens evenly, so it is less.
+    // sentence were independent. They spread the number of hidden tokens evenly, so it is usually less.
     double noise = 0;
     double per_document = 0;
     std::int64_t tokens = 0;
@@ -173,8 +173,18 @@ class TargetRun : public Run {
     // Like write(), by masked diffusion.
     std::vector<Hypotheses> unmasked(const Sentences& sources, const SearchOptions& options, std::uint64_t seed) const;
     RunWriter unmask_writer(const Writing& how, const SearchOptions& options) const;
-    // Throws BadUsage if the user gave options of masked diffusion, for a run that does not write with it.
-    void refuse_unmasking(const SearchOptions& options, bool from_canvas = false, bool show_rounds = false) const;
+    // Throws BadUsage if the user gave options of masked diffusion, for a run that does not write with it. `why` is the
+    // reason if the run was trained for it.
+    void refuse_unmasking(const SearchOptions& options, const std::string& why, bool from_canvas = false,
+                          bool show_rounds = false) const;
+    static constexpr const char* no_lengths =
+        "this run has canvas=drawn and no file lengths.txt, so it does not know how long a target is";
+    // Returns the sources of lines for a run of pairs: what stands before the first tab. Tells the user once.
+    static Strings before_tabs(const Strings& lines, bool& told);
+    // Gives the sources the numbers from `first`, and returns a line for each of them: what write() returns or, for a
+    // source with fewer than `least` tokens, an empty line.
+    static std::string lines_for(std::vector<Sentence> sources, std::uint32_t first, std::size_t least,
+                                 const std::function<Strings(const Sentences&)>& write);
     std::vector<MaskedCanvas> canvases_for(const Sentence& source, const SearchOptions& options,
                                            std::uint64_t seed) const;
     std::size_t given_tokens(const Sentence& source) const;
@@ -210,8 +220,14 @@ class TargetRun : public Run {
     bool in_blocks() const;     // whether the objective is block-diffusion
     bool draws_length() const;  // whether the setting canvas is drawn
     int places() const;         // the largest number of places, with one for [SEP]
+    // The numbers of tokens of a context and of its target without [SEP], and the largest number of places. If `text`,
+    // the sentence is the target of [CLS].
+    struct Sizes {
+        int context, target, places;
+    };
+    Sizes sizes(const Sentence& s, bool text) const;
     void choose_length(const Sentence& source, const SearchOptions& options, std::vector<Written>& found) const;
-    void count_lengths(const TrainingText& text);
+    void count_lengths(const SentenceList& all);
     LengthTable lengths_;
 };
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "engine/base/printable.h"
 #include "engine/io/file.h"
 #include "models/runs/target_run.h"
 #include "models/runs/writer.h"
@@ -30,15 +31,17 @@ const Objective* TargetRun::diffusion() const {
 bool TargetRun::unmasks() const { return diffusion() && (!draws_length() || !lengths_.empty()); }
 
 bool TargetRun::unmasks(const SearchOptions& options) const {
-    return unmasks() && (!writes() || changed(options.unmask) || options.canvas.threshold > 0);
+    return unmasks() && (!writes() || changed(options.unmask) || options.canvas.threshold >= 0);
 }
 
-void TargetRun::refuse_unmasking(const SearchOptions& options, bool from_canvas, bool show_rounds) const {
-    const char* const option = changed(options.unmask)        ? changed(options.unmask)
-                               : options.canvas.threshold > 0 ? "--threshold"
-                               : from_canvas                  ? "--canvas"
-                               : show_rounds                  ? "--show-rounds"
-                                                              : nullptr;
+void TargetRun::refuse_unmasking(const SearchOptions& options, const std::string& why, bool from_canvas,
+                                 bool show_rounds) const {
+    const char* const option = changed(options.unmask)         ? changed(options.unmask)
+                               : options.canvas.threshold >= 0 ? "--threshold"
+                               : from_canvas                   ? "--canvas"
+                               : show_rounds                   ? "--show-rounds"
+                                                               : nullptr;
+    if (option && diffusion()) throw BadUsage(text(option, " is about writing by masked diffusion, but ", why));
     if (option)
         throw BadUsage(text(
             option, " is an option of runs of objective=diffusion; this run was trained with objective=", objective()));
@@ -58,16 +61,17 @@ bool TargetRun::draws_length() const {
     return diffusion() && !in_blocks() && common().how.diffusion.canvas == DiffusionRule::drawn;
 }
 
-// A text without a target is the target of [CLS].
-void TargetRun::count_lengths(const TrainingText& t) {
-    if (!draws_length()) return;
-    const std::shared_ptr<const SentenceList> all = training_sentences(t);
-    for (std::uint64_t i = 0; i < all->size(); i++) {
-        const Sentence s = all->at(i);
-        if (s.target.empty())
-            lengths_.add(1, int(s.ids.size()) - 2);
-        else
-            lengths_.add(int(s.ids.size()), int(s.target.size()) - 1);
+TargetRun::Sizes TargetRun::sizes(const Sentence& s, bool text) const {
+    const DiffusionRule rule = common().hiding();
+    if (text) return {1, int(s.ids.size()) - 2, rule.text_places};
+    return {int(s.ids.size()), int(s.target.size()) - 1, rule.target_places};
+}
+
+void TargetRun::count_lengths(const SentenceList& all) {
+    for (std::uint64_t i = 0; i < all.size(); i++) {
+        const Sentence s = all.at(i);
+        const Sizes n = sizes(s, s.target.empty());
+        lengths_.add(n.context, n.target);
     }
 }
 
@@ -83,16 +87,15 @@ void TargetRun::load_more(const RunFolder& folder) {
 double TargetRun::length_cost(const Sentences& sentences) const {
     double sum = 0;
     for (const Sentence* s : sentences) {
-        const bool text = s->target.empty();
-        const int n = text ? int(s->ids.size()) - 2 : int(s->target.size()) - 1;
-        sum -= lengths_.log_p(text ? 1 : int(s->ids.size()), n, {0, places() - 1});
+        const Sizes n = sizes(*s, s->target.empty());
+        sum -= lengths_.log_p(n.context, n.target, {0, n.places - 1});
     }
     return sum / double(sentences.size());
 }
 
-// The numbers of tokens that a target can have, with the tokens that are given.
+// The numbers of tokens that a target can have, with the tokens that are given. These are never cut.
 LengthTable::Range TargetRun::possible_lengths(const Sentence& source, const SearchOptions& o) const {
-    const int given = int(given_tokens(source)), most = std::min(places(), given + o.maximum) - 1;
+    const int given = int(given_tokens(source)), most = std::max(given, std::min(places(), given + o.maximum) - 1);
     return {std::min(given + o.minimum, most), most};
 }
 
@@ -108,7 +111,7 @@ std::vector<MaskedCanvas> TargetRun::canvases_for(const Sentence& s, const Searc
         return std::vector<MaskedCanvas>(std::max(1, o.samples), c);
     }
     const LengthTable::Range range = possible_lengths(s, o);
-    const int context = continues() ? 1 : int(s.ids.size());
+    const int context = sizes(s, continues()).context;
     std::vector<int> lengths;
     if (o.samples == 0) lengths = lengths_.best(context, std::max(1, o.unmask.lengths), range);
     for (int i = 0; i < o.samples; i++)
@@ -131,6 +134,9 @@ MaskedCanvas TargetRun::canvas_of(const std::string& line, std::uint32_t number)
     for (std::string word; words >> word;)
         if (word == "[MASK]")
             c.tokens.push_back(MaskedCanvas::hidden);
+        else if (word.find("[MASK]") != word.npos)
+            throw BadInput(text("standard input, line ", number + 1, ": found \"", printable(word),
+                                "\", expected spaces around each [MASK]"));
         else
             encoder.append(word, c.tokens);
     const int n = int(c.tokens.size());
@@ -151,11 +157,14 @@ MaskedCanvas TargetRun::canvas_of(const std::string& line, std::uint32_t number)
 void TargetRun::choose_length(const Sentence& source, const SearchOptions& o, std::vector<Written>& found) const {
     for (Written& w : found)
         w.score +=
-            lengths_.log_p(continues() ? 1 : int(source.ids.size()), int(w.tokens.size()), possible_lengths(source, o));
+            lengths_.log_p(sizes(source, continues()).context, int(w.tokens.size()), possible_lengths(source, o));
     if (o.samples > 0) return;
+    int rounds = 0;
+    for (const Written& w : found) rounds += w.rounds;
     const auto a_token = [](const Written& w) { return w.score / double(w.tokens.size() + 1); };
     found = {*std::max_element(found.begin(), found.end(),
                                [&](const Written& a, const Written& b) { return a_token(a) < a_token(b); })};
+    found[0].rounds_of_others = rounds - found[0].rounds;
 }
 
 std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, SearchOptions options, std::uint64_t seed,
@@ -215,33 +224,40 @@ std::vector<Hypotheses> TargetRun::unmasked(const Sentences& sources, const Sear
 RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& options) const {
     check_unmasking(options);
     const bool continuing = continues();
-    if (how.count > 0 && (!continuing || how.from_canvas))
+    if (how.count > 0 && continuing && how.from_canvas) throw BadUsage("--canvas reads lines: leave out --count");
+    if (how.count > 0 && !continuing)
         throw BadUsage(
             "--count needs a model that samples text; this one writes a target for each line of standard input");
     if (!unmasks() && !how.from_canvas)
-        throw BadUsage(
-            "this run has canvas=drawn and no file lengths.txt, so it does not know how long a target is: give lines "
-            "with a [MASK] for each token to write (--canvas)");
+        throw BadUsage(text(no_lengths, ": give lines with a [MASK] for each token to write (--canvas)"));
     unmask({}, options, how.seed);  // checks the options now, before input lines are read
     if (how.show_rounds && how.scores) throw BadUsage("--show-rounds shows no scores: leave out --scores");
-    return {how.count, [=](const Strings& lines, std::uint32_t first) {
+    return {how.count, [=, told = false](const Strings& lines, std::uint32_t first) mutable {
                 const Split split = at_tabs(lines);
                 std::vector<MaskedCanvas> starts;
-                for (std::size_t i = 0; i < lines.size() && how.from_canvas; i++)
-                    starts.push_back(canvas_of(continuing ? lines[i] : split.right[i], first + std::uint32_t(i)));
-                std::vector<Sentence> sources = !continuing       ? sentences(split.left)
-                                                : how.from_canvas ? beginnings(Strings(lines.size()))
-                                                                  : beginnings(lines);
-                for (std::size_t i = 0; i < sources.size(); i++) sources[i].name = int(first + i);
-                std::string all;
-                std::size_t i = 0;
-                for (const auto& samples : unmask(pointers_to(sources), options, how.seed, starts)) {
-                    const std::size_t given = given_tokens(sources[i++]);
-                    if (!how.show_rounds) all += how.line_of(*this, behind(given, samples)) + '\n';
-                    for (const Written& w : samples)
-                        if (how.show_rounds) all += draw_rounds(w, pieces_of(w.tokens), "_") + '\n';
+                for (std::size_t i = 0; i < lines.size() && how.from_canvas; i++) {
+                    const std::uint32_t number = first + std::uint32_t(i);
+                    if (!continuing && split.left[i] == lines[i])
+                        throw BadInput(text("standard input, line ", number + 1,
+                                            ": there is no tab, expected source<TAB>words with [MASK]"));
+                    starts.push_back(canvas_of(continuing ? lines[i] : split.right[i], number));
                 }
-                return all;
+                const auto shown = [&](const Sentence& source, const std::vector<Written>& samples) {
+                    if (!how.show_rounds) return how.line_of(*this, behind(given_tokens(source), samples));
+                    std::string rounds;
+                    for (const Written& w : samples)
+                        rounds += (&w == &samples[0] ? "" : "\n") + draw_rounds(w, pieces_of(w.tokens), "_");
+                    return rounds;
+                };
+                const bool canvas = how.from_canvas;
+                std::vector<Sentence> sources = continuing ? beginnings(canvas ? Strings(lines.size()) : lines)
+                                                           : sentences(canvas ? split.left : before_tabs(lines, told));
+                return lines_for(std::move(sources), first, continuing || canvas ? 1 : 3, [&](const Sentences& some) {
+                    Strings all;
+                    for (const auto& samples : unmask(some, options, how.seed, starts))
+                        all.push_back(shown(*some[all.size()], samples));
+                    return all;
+                });
             }};
 }
 

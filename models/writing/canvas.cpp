@@ -15,12 +15,12 @@ void check(const CanvasOptions& o) {
     if (o.parallel && o.finalization == Finalization::sequence)
         throw BadUsage(
             "parallel insertion needs finalization=slot: with finalization=sequence, no single slot can end");
-    if (o.threshold != 0 && !o.parallel)
+    if (o.threshold > 0 && !o.parallel)
         throw BadUsage("--threshold applies only to parallel insertion: give --parallel as well");
     if (o.sure_end > 0 && o.finalization == Finalization::sequence)
         throw BadUsage("--sure-end needs finalization=slot: with finalization=sequence, no single slot can end");
-    if (!(o.threshold >= 0) || !(o.sure_end >= 0 && o.sure_end <= 1) || !std::isfinite(o.end_penalty) ||
-        o.longest < 0 || o.most_rounds < 0)
+    if (!(o.threshold >= 0 || o.threshold == -1) || !(o.sure_end >= 0 && o.sure_end <= 1) ||
+        !std::isfinite(o.end_penalty) || o.longest < 0 || o.most_rounds < 0)
         throw BadUsage(text(
             "insertion needs a threshold, a length and rounds of 0 or more, a finite end penalty and a sure end in [0,1], found ",
             o.threshold, ", ", o.longest, ", ", o.most_rounds, ", ", o.end_penalty, ", ", o.sure_end));
@@ -76,7 +76,7 @@ std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canv
     const auto score = [&](int l) { return joint(scores[l]); };
     std::stable_sort(slots.begin(), slots.end(), [&](int a, int b) { return score(a) > score(b); });
     if (slots.empty() || (o.finalization == Finalization::sequence && score(slots[0]) <= best_end)) return {};
-    const auto unsure = [&](int l) { return scores[l].content < std::log(o.threshold); };
+    const auto unsure = [&](int l) { return scores[l].content < std::log(std::max(0.0, o.threshold)); };
     slots.erase(o.parallel ? std::remove_if(slots.begin() + 1, slots.end(), unsure) : slots.begin() + 1, slots.end());
     return slots;
 }

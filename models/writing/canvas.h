@@ -46,8 +46,8 @@ struct CanvasOptions {
     // the slot with the largest p(l) p(c|l)
     bool parallel = false;
     // If `parallel`: the best slot, and slots with p(c|l) >= threshold, get a token. In masked diffusion, the best hidden
-    // place, and those whose most likely token has a probability >= threshold; 0: not given.
-    double threshold = 0;
+    // place, and those whose most likely token has a probability >= threshold; -1: not given.
+    double threshold = -1;
     double end_penalty = 0;  // beta, which is subtracted from log p(end|l), the score of ending slot l
     double sure_end = 0;     // a slot ends if p(end|l) >= sure_end and also log p(end|l) - beta >= log p(c|l)
     // Inserting a token c gives the same text for every slot before, within or after a run of adjacent tokens c. true:
@@ -59,7 +59,7 @@ struct CanvasOptions {
 void check(const CanvasOptions& options);  // throws BadUsage if the options contradict each other
 // Whether the user changed options that matter only for generation by insertion.
 inline bool changed(const CanvasOptions& o) {
-    return o.parallel || o.apart || o.threshold != 0 || o.end_penalty != 0 || o.sure_end != 0 ||
+    return o.parallel || o.apart || o.threshold >= 0 || o.end_penalty != 0 || o.sure_end != 0 ||
            o.most_rounds < INT_MAX;
 }
 
@@ -67,6 +67,7 @@ struct Written {
     Tokens tokens;
     std::vector<int> came;  // for each token, the round in which it was written, from 1; 0: it was there at the start
     int rounds = 0;
+    int rounds_of_others = 0;  // of masked diffusion: of the canvases of other lengths that were tried
     // Sum over the inserted tokens of log (p(l) p(c|l)) or, if CanvasOptions::parallel is true, of log p(c|l). p(l) is
     // the probability of the token's slot l, and p(c|l) is the probability of the token c in this slot.
     double score = 0;

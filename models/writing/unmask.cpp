@@ -110,7 +110,7 @@ class Unmasking {
 
     Written result() {
         const auto end = std::find(canvas.tokens.begin(), canvas.tokens.end(), canvas.end);
-        written.ended = end != canvas.tokens.end();
+        written.ended = end != canvas.tokens.end() && !given_[std::size_t(end - canvas.tokens.begin())];
         for (double each : log_p_) written.score += each;
         written.tokens.assign(canvas.tokens.begin(), end);
         written.came.resize(written.tokens.size());
@@ -163,7 +163,7 @@ class Unmasking {
         if (order_ == "random") return INT_MAX;
         return hidden_places() - (hidden_at_start_ - int(visible_after(o_, round_, hidden_at_start_)));
     }
-    bool by_number() const { return search_.canvas.threshold == 0 && o_.entropy_bound < 0; }
+    bool by_number() const { return search_.canvas.threshold < 0 && o_.entropy_bound < 0; }
 
     // Sets canvas.asked to the hidden places that this pass may write. In random order, the places are often chosen
     // before the model is asked.
@@ -188,13 +188,13 @@ class Unmasking {
         double sum = 0, largest = 0;
         for (const Choice& c : choices_) {
             sum += c.entropy, largest = std::max(largest, c.entropy);
-            const bool writes = kept == 0                      ? true
-                                : o_.entropy_bound >= 0        ? sum - largest <= o_.entropy_bound
-                                : search_.canvas.threshold > 0 ? c.top >= search_.canvas.threshold
-                                                               : kept < std::size_t(room());
+            const bool writes = kept == 0                       ? true
+                                : o_.entropy_bound >= 0         ? sum - largest <= o_.entropy_bound
+                                : search_.canvas.threshold >= 0 ? c.top >= search_.canvas.threshold
+                                                                : kept < std::size_t(room());
             if (writes)
                 choices_[kept++] = c;
-            else if (search_.canvas.threshold == 0)
+            else if (search_.canvas.threshold < 0)
                 break;
         }
         choices_.resize(kept);
@@ -263,7 +263,7 @@ void check_unmasking(const SearchOptions& s) {
             "a run of diffusion writes by --order, --per-pass, --steps, --threshold or --entropy-bound; --beam, "
             "--n-best, --no-repeat, --repetition-penalty, --length-penalty and --bert4keras are of runs that write from "
             "left to right");
-    if ((o.per_pass > 0) + (o.steps > 0) + (s.canvas.threshold > 0) + (o.entropy_bound >= 0) > 1)
+    if ((o.per_pass > 0) + (o.steps > 0) + (s.canvas.threshold >= 0) + (o.entropy_bound >= 0) > 1)
         throw BadUsage(
             "--per-pass, --steps, --threshold and --entropy-bound each say how many places a pass writes: give one");
     if (o.steps == 0 && (o.remask != 0 || o.plan != "linear"))

@@ -71,7 +71,7 @@ double visible_after(const UnmaskOptions& options, int step, double places = 1);
 
 // Writes all hidden places. Uses these options of the search: samples (0: the most likely tokens), temperature, top_k,
 // top_p, forbidden, unmask and canvas.threshold. In Written, `tokens` are the tokens before the end, `rounds` counts
-// the passes of the model, and `score` is the sum of the log probabilities of the written tokens.
+// the passes of the model, `ended` says whether a place was written that ends the text, and `score` is the sum of the log probabilities of the written tokens.
 std::vector<Written> unmask_canvases(PlaceModel& model, std::vector<MaskedCanvas> starts, const SearchOptions& options,
                                      std::uint64_t seed);
 

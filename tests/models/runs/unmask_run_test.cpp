@@ -187,7 +187,7 @@ TEST_CASE("unmask run: what is written keeps its rules") {
                 const std::size_t given = text ? begun[0].ids.size() - 1 : 0;
                 for (std::size_t i = given; i < w.tokens.size(); i++)
                     CHECK((w.tokens[i] == who || w.tokens[i] == where));
-                CHECK(w.ended);
+                CHECK(w.ended == (w.tokens.size() - given < 5));  // the last place that may be written
                 CHECK(std::equal(begun[0].ids.begin() + 1, begun[0].ids.begin() + 1 + int(given), w.tokens.begin()));
                 shortest = std::min(shortest, w.tokens.size() - given);
                 longest = std::max(longest, w.tokens.size() - given);
@@ -225,7 +225,44 @@ TEST_CASE("unmask run: lines with [MASK] are filled, and keep their words and th
             CHECK_SAYS(message_of<BadInput>([&] { written(*run, how, {longer}); }),
                        pairs ? "21 tokens, expected at most 11 (max_target)"
                              : "21 tokens, expected at most 14 (max_length)");
+            CHECK_SAYS(message_of<BadInput>([&] { written(*run, how, {before + "where [MASK], [MASK]"}); }),
+                       "standard input, line 1: found \"[MASK],\", expected spaces around each [MASK]");
+            if (pairs)
+                CHECK_SAYS(message_of<BadInput>([&] {
+                               written(*run, how, {"who?\t[MASK]", "where [MASK]"}, 4);
+                           }),
+                           "standard input, line 6: there is no tab");
         }
+}
+
+TEST_CASE("unmask run: an empty source has an empty line, and what follows a tab is not read") {
+    for (DiffusionRule::Canvas canvas : {DiffusionRule::ends, DiffusionRule::drawn}) {
+        const auto run = run_of("diffusion", true, canvas);
+        const std::string all = written(*run, drawing(2), {"", "where are you?", "\twho"});
+        CHECK(all.substr(0, 1) == "\n");
+        CHECK(all.substr(all.size() - 2) == "\n\n");
+        CHECK(std::count(all.begin(), all.end(), '\n') == 3);
+        CHECK(all == written(*run, drawing(2), {"", "where are you?\twho", ""}));
+    }
+}
+
+TEST_CASE("unmask run: a text that leaves no room is kept") {
+    UniLmSettings s = tiny_unilm("diffusion");
+    s.max_length = 3;
+    s.how.diffusion.canvas = DiffusionRule::drawn;
+    TrainingText text = questions();
+    text.train_targets.clear(), text.held_out_targets.clear();
+    UniLmRun run(s, train_vocabulary(text.train, s.vocabulary));
+    run.task(text);
+    for (int samples : {0, 3}) {
+        const std::vector<Sentence> begun = run.beginnings({"where are you?"});
+        REQUIRE(begun[0].ids.size() == 3);
+        SearchOptions o;
+        o.samples = samples;
+        const std::vector<Written> all = run.unmask({&begun[0]}, o, 1).at(0);
+        for (const Written& w : all) CHECK(w.tokens == Tokens(begun[0].ids.begin() + 1, begun[0].ids.end()));
+        CHECK(written(run, drawing(samples), {"where are you?"}) == (samples > 1 ? "\t\t\n" : "\n"));
+    }
 }
 
 TEST_CASE("unmask run: what cannot be written, and options of other runs, are refused") {
@@ -258,6 +295,24 @@ TEST_CASE("unmask run: what cannot be written, and options of other runs, are re
         CHECK_SAYS(message_of<BadUsage>([&, h = how] { lm->writer(h); }),
                    text(option,
                         " is an option of runs of objective=diffusion; this run was trained with objective=lm"));
+    // A run that was trained for it says why it does not write so.
+    const auto texts = run_of("diffusion", false);
+    count.from_canvas = true;
+    CHECK_SAYS(message_of<BadUsage>([&] { texts->writer(count); }), "--canvas reads lines: leave out --count");
+    const auto reverse = run_of("lm-reverse,diffusion", false);
+    steps.backward = true;
+    CHECK_SAYS(message_of<BadUsage>([&] { reverse->writer(steps); }),
+               "--steps is about writing by masked diffusion, but --backward writes from right to left");
+    steps.backward = false;
+    unread.objective = "lm,diffusion";
+    UniLmRun both_without_table(unread, drawn->tokenizer.vocabulary());
+    CHECK_SAYS(message_of<BadUsage>([&] { both_without_table.writer(steps); }),
+               "--steps is about writing by masked diffusion, but this run has canvas=drawn and no file lengths.txt");
+    // A threshold of 0 is reached by every place.
+    Writing all_at_once;
+    all_at_once.search.canvas.threshold = 0, all_at_once.search.samples = 1, all_at_once.show_rounds = true;
+    const std::string at_once = written(*pairs, all_at_once, {"who?"});
+    CHECK(at_once.find("\n  2 ") == at_once.npos);
     // A run that writes in both ways writes from left to right, unless an option asks for the other way.
     both->writer(beam);
     CHECK(written(*both, {}, lines) == [&] {
@@ -303,6 +358,10 @@ TEST_CASE("unmask run: with canvas=drawn, a target has a length of the training 
             best = std::max(best, (w.score + wanted.log_p(context, n, range)) / (n + 1));
         }
         const Written found = tried(4).at(0);
+        int rounds = 0;  // without a threshold, a pass writes one token
+        for (int n : wanted.best(context, 4, range)) rounds += n;
+        CHECK(found.rounds == int(found.tokens.size()));
+        CHECK(found.rounds + found.rounds_of_others == rounds);
         CHECK(std::abs(found.score / double(found.tokens.size() + 1) - best) < 1e-9);
 
         // Samples draw their lengths.
@@ -315,6 +374,10 @@ TEST_CASE("unmask run: with canvas=drawn, a target has a length of the training 
         CHECK(std::abs(sum - expected) < 0.5);
         draws.minimum = 3, draws.maximum = 5;
         for (const Written& w : drawn()) CHECK((w.tokens.size() == 3 || w.tokens.size() == 4));
+        // A text in a run of pairs is the target of [CLS], with the places of a text.
+        const std::vector<Sentence> text_alone = run->sentences({text.train[0]});
+        CHECK(run->length_cost({&text_alone[0]}) ==
+              -wanted.log_p(1, int(text_alone[0].ids.size()) - 2, LengthTable::Range{0, 14}));
         const double cost = run->length_cost({&all[0]});
         CHECK(cost ==
               -wanted.log_p(context, pairs ? int(all[0].target.size()) - 1 : int(all[0].ids.size()) - 2, range));
@@ -330,7 +393,11 @@ TEST_CASE("unmask run: the lengths are kept in the run folder") {
     t.trainer.run(never);
     const std::string lines = t.run.lengths().lines(), path = folder.file("run/lengths.txt");
     CHECK(lines.size() > 10);
-    CHECK(load_run<UniLmRun>(folder.file("run"))->lengths().lines() == lines);
+    const auto loaded = load_run<UniLmRun>(folder.file("run"));
+    CHECK(loaded->lengths().lines() == lines);
+    loaded->step = 0;
+    loaded->task(t.text);
+    CHECK(loaded->lengths().lines() == lines);  // not counted twice
     std::ofstream(path) << "3\t4\n";
     CHECK_SAYS(message_of<BadInput>([&] { load_run<UniLmRun>(folder.file("run")); }),
                "lengths.txt:1: expected three numbers");

@@ -251,7 +251,7 @@ TEST_CASE("canvas: options that contradict each other and scores that are none a
     o = {};
     o.sure_end = 1.5;
     CHECK_THROWS_WITH_AS(write_one(model, o),
-                         doctest::Contains("a sure end in [0,1], found 0, 128, 2147483647, 0, 1.5"), BadUsage);
+                         doctest::Contains("a sure end in [0,1], found -1, 128, 2147483647, 0, 1.5"), BadUsage);
     o.sure_end = 0.5;
     o.finalization = Finalization::sequence;
     CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("--sure-end needs finalization=slot"), BadUsage);
