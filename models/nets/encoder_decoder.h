@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The encoder-decoder Transformer (Vaswani et al. 2017) with BERT's layers. The encoder reads the source in both
 // directions. Each layer of the decoder attends to the encoder's last hidden state. The mask of the batch decides
-// whether the decoder works from left to right or reads its rows in both directions. Both stacks and the head share one embedding.
+// whether the decoder works from left to right or reads its rows in both directions. Both stacks and the head share one
+// embedding.
 #pragma once
 #include "models/nets/target_net.h"
 

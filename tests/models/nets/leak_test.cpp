@@ -308,6 +308,7 @@ TEST_CASE(
                 batch.source_masks = of_encoder.graphs(sources), batch.masks = of_decoder.graphs(targets),
                 batch.cross_masks = of_decoder.cross(documents);
                 const int Ns = rows_of(sources), N = rows_of(targets);
+                for (int row = 0; row < N; row++) batch.labels.push(row, 0);  // the head reads all rows
                 Net net(Ns + N);
                 EncoderDecoderOptions o;
                 o.stack = small(kind, form, 2, net.inputs);
