@@ -30,7 +30,7 @@ struct OtherProcess {
         std::string line;
         std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), line);
         const std::size_t name_ends = line.rfind(") ");
-        return name_ends + 2 < line.size() && name_ends != std::string::npos ? line[name_ends + 2] : 'Z';
+        return name_ends == std::string::npos ? 'Z' : line[name_ends + 2];
     }
 };
 

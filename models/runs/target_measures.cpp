@@ -133,10 +133,9 @@ Measures TargetRun::measures(const Measuring& how) {
         if (objective.has(Objective::bound)) {
             const LikelihoodBound bound = this->bound(objective, all, how.seed);
             const auto [mean, low, high] = bound.per_token;
+            const bool length_given = draws_length(objective);
             const char* const what =
-                objective.has(Objective::ranks) || common().how.diffusion.canvas == DiffusionRule::ends
-                    ? "-log p is at most this"
-                    : "-log p, given the length, is at most this";
+                length_given ? "-log p, given the length, is at most this" : "-log p is at most this";
             scored(bound.tokens);
             rows.push_back({name + ".bound", mean, "nats/token", what, {}, {low, high}});
             rows.push_back(
@@ -148,7 +147,7 @@ Measures TargetRun::measures(const Measuring& how) {
                             {},
                             {std::exp(low), std::exp(high)}});
             rows.push_back({name + ".sentence", bound.per_document, "nats/sentence", "the bound of a sentence, mean"});
-            if (!lengths_.empty() && &objective == diffusion())
+            if (length_given && !lengths_.empty())
                 rows.push_back({name + ".length", length_cost(all), "nats/sentence", "-log p of the length, mean"});
             continue;
         }

@@ -122,8 +122,8 @@ TargetSettings::Masks TargetSettings::masks() const {
 
 DiffusionRule TargetSettings::hiding() const {
     DiffusionRule rule = how.diffusion;
-    rule.target_places = max_target;
-    rule.text_places = max_length - 1;
+    rule.target_places = places(false);
+    rule.text_places = places(true);
     const std::size_t colon = masked.find(':');
     if (colon == masked.npos || !read_number(masked.substr(0, colon), rule.least) ||
         !read_number(masked.substr(colon + 1), rule.most) ||
@@ -406,9 +406,7 @@ RunWriter TargetRun::writer(const Writing& how) {
     // each input line is a source, whose target is generated.
     const bool before = how.backward || (writes_backward() && !writes()), after = !before && continues();
     expect_to_write(before);
-    if (how.count > 0 && !before && !after)
-        throw BadUsage(
-            "--count needs a model that samples text; this one writes a target for each line of standard input");
+    if (how.count > 0 && !before && !after) refuse_count();
     return {how.count, [=, told = false](const Strings& lines, std::uint32_t first) mutable {
                 return lines_for(before  ? endings(lines)
                                  : after ? beginnings(lines)
@@ -421,6 +419,10 @@ RunWriter TargetRun::writer(const Writing& how) {
                                      return all;
                                  });
             }};
+}
+
+void TargetRun::refuse_count() {
+    throw BadUsage("--count needs a model that samples text; this one writes a target for each line of standard input");
 }
 
 Strings TargetRun::before_tabs(const Strings& lines, bool& told) {

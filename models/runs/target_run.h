@@ -62,6 +62,8 @@ struct TargetSettings : RunSettings {
         std::shared_ptr<const LayerMasks> own, encoder;
     };
     Masks masks() const;
+    // Returns the places of a text or of a target in masked diffusion, with one for [SEP].
+    int places(bool text) const { return text ? max_length - 1 : max_target; }
     // Returns how the objectives with the trait `bound` hide tokens. Throws BadUsage if `masked` is not valid.
     DiffusionRule hiding() const;
     std::vector<const char*> reading() const override {
@@ -177,6 +179,8 @@ class TargetRun : public Run {
     // reason if the run was trained for it.
     void refuse_unmasking(const SearchOptions& options, const std::string& why, bool from_canvas = false,
                           bool show_rounds = false) const;
+    // Throws BadUsage: --count was given to a writer that needs input lines.
+    [[noreturn]] static void refuse_count();
     static constexpr const char* no_lengths =
         "this run has canvas=drawn and no file lengths.txt, so it does not know how long a target is";
     // Returns the sources of lines for a run of pairs: what stands before the first tab. Tells the user once.
@@ -217,13 +221,14 @@ class TargetRun : public Run {
                                     const std::function<Start(const Sentence&)>& start) const;
 
   private:
-    bool in_blocks() const;     // whether the objective is block-diffusion
-    bool draws_length() const;  // whether the setting canvas is drawn
-    int places() const;         // the largest number of places, with one for [SEP]
-    // The numbers of tokens of a context and of its target without [SEP], and the largest number of places. If `text`,
-    // the sentence is the target of [CLS].
+    bool in_blocks() const;  // whether the objective is block-diffusion
+    // Whether the setting canvas is drawn: for this objective, which has the trait `bound`, or for diffusion().
+    bool draws_length(const Objective& objective) const;
+    bool draws_length() const;
+    int places() const;  // the largest number of places, with one for [SEP]
+    // The numbers of tokens of a context and of its target without [SEP]. If `text`, the sentence is the target of [CLS].
     struct Sizes {
-        int context, target, places;
+        int context, target;
     };
     Sizes sizes(const Sentence& s, bool text) const;
     void choose_length(const Sentence& source, const SearchOptions& options, std::vector<Written>& found) const;

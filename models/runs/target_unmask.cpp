@@ -50,21 +50,18 @@ void TargetRun::refuse_unmasking(const SearchOptions& options, const std::string
 // The number of tokens with which a text begins, if it is continued. They stay, and the continuation lacks them.
 std::size_t TargetRun::given_tokens(const Sentence& source) const { return continues() ? source.ids.size() - 1 : 0; }
 
-int TargetRun::places() const {
-    const DiffusionRule rule = objective_options().diffusion;
-    return continues() ? rule.text_places : rule.target_places;
-}
+int TargetRun::places() const { return common().places(continues()); }
 
 bool TargetRun::in_blocks() const { return diffusion() && diffusion()->has(Objective::ranks); }
 
-bool TargetRun::draws_length() const {
-    return diffusion() && !in_blocks() && common().how.diffusion.canvas == DiffusionRule::drawn;
+bool TargetRun::draws_length(const Objective& objective) const {
+    return !objective.has(Objective::ranks) && common().how.diffusion.canvas == DiffusionRule::drawn;
 }
+bool TargetRun::draws_length() const { return diffusion() && draws_length(*diffusion()); }
 
 TargetRun::Sizes TargetRun::sizes(const Sentence& s, bool text) const {
-    const DiffusionRule rule = common().hiding();
-    if (text) return {1, int(s.ids.size()) - 2, rule.text_places};
-    return {int(s.ids.size()), int(s.target.size()) - 1, rule.target_places};
+    if (text) return {1, int(s.ids.size()) - 2};
+    return {int(s.ids.size()), int(s.target.size()) - 1};
 }
 
 void TargetRun::count_lengths(const SentenceList& all) {
@@ -87,8 +84,9 @@ void TargetRun::load_more(const RunFolder& folder) {
 double TargetRun::length_cost(const Sentences& sentences) const {
     double sum = 0;
     for (const Sentence* s : sentences) {
-        const Sizes n = sizes(*s, s->target.empty());
-        sum -= lengths_.log_p(n.context, n.target, {0, n.places - 1});
+        const bool text = s->target.empty();
+        const Sizes n = sizes(*s, text);
+        sum -= lengths_.log_p(n.context, n.target, {0, common().places(text) - 1});
     }
     return sum / double(sentences.size());
 }
@@ -225,9 +223,7 @@ RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& opti
     check_unmasking(options);
     const bool continuing = continues();
     if (how.count > 0 && continuing && how.from_canvas) throw BadUsage("--canvas reads lines: leave out --count");
-    if (how.count > 0 && !continuing)
-        throw BadUsage(
-            "--count needs a model that samples text; this one writes a target for each line of standard input");
+    if (how.count > 0 && !continuing) refuse_count();
     if (!unmasks() && !how.from_canvas)
         throw BadUsage(text(no_lengths, ": give lines with a [MASK] for each token to write (--canvas)"));
     unmask({}, options, how.seed);  // checks the options now, before input lines are read

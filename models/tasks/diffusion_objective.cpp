@@ -8,6 +8,8 @@
 //     B(x) = E over k = 1 .. P, uniform, and over all sets S of k places, of  P/k sum over i in S of CE_i(S),
 // where CE_i(S) = -log p(x_i | the visible places). It is also the mean of -log p(x) over all orders in which the P
 // places can be predicted one by one. So no schedule, no time and no smallest probability is needed.
+#include "models/tasks/diffusion_objective.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -86,39 +88,51 @@ std::size_t diffusion_rows(const Sentence& s, const ObjectiveOptions& o) {
     return encoder + std::size_t(text.context + text.clean() + text.rows()) * std::size_t(o.canvases);
 }
 
+Example canvas_rows(DiffusionForm form, const Sentence& s, bool pair, const Tokens& clean, int first,
+                    const Tokens& shown, const ObjectiveOptions& o) {
+    const bool two_stacks = form == DiffusionForm::two_stacks;
+    const int read = pair ? int(s.ids.size()) : 1, name = name_of_canvas(s.name, o);
+    const int type = pair ? o.target_type : o.source_type;
+    const int start = two_stacks ? 0 : pair ? o.target_position(read) : 1;
+    Example e;
+    e.same_source = two_stacks && o.canvas > 0;  // the encoder reads the source once for all canvases
+    for (int i = 0; i < read && !e.same_source; i++)
+        (two_stacks ? e.source : e.rows).push(s.ids[i], o.source_type, i, two_stacks ? s.name : name);
+    if (form == DiffusionForm::blocks) e.rank.assign(read, -1);
+    const auto push = [&](const Tokens& tokens, int place, int own_name) {
+        for (int token : tokens) {
+            e.rows.push(token, type, start + place, own_name);
+            if (form == DiffusionForm::blocks) e.rank.push_back(place / o.diffusion.block);
+            place++;
+        }
+    };
+    push(clean, 0, ~name);  // with ~name, a true token has another dropout mask than the row that predicts it
+    e.document.source = e.rows.count();
+    push(shown, first, name);
+    e.document.target = e.rows.count() - e.document.source;
+    return e;
+}
+
 template <DiffusionForm form>
 Example diffusion(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const Hidden text(form, s, o);
     const std::vector<double> weights = text.weights(s, step, o);
-    const int name = name_of_canvas(s.name, o), context = text.context, tokens = text.tokens;
-    const bool two_stacks = form == DiffusionForm::two_stacks;
-    const int type = text.pair ? o.target_type : o.source_type;
-    const int start = two_stacks ? 0 : text.pair ? o.target_position(context) : 1;
     const int* const words = text.pair ? s.target.data() : s.ids.data() + 1;
-    Example e;
-    e.same_source = two_stacks && o.canvas > 0;  // the encoder reads the source once for all canvases
-    for (int i = 0; two_stacks && !e.same_source && i < int(s.ids.size()); i++)
-        e.source.push(s.ids[i], o.source_type, i, s.name);
-    for (int i = 0; i < context; i++) e.rows.push(s.ids[i], o.source_type, i, name);
-    // With ~name, a true token has another dropout mask than the row that predicts it.
-    for (int i = 0; i < text.clean(); i++) e.rows.push(words[i], type, start + i, ~name);
-    e.document.source = e.rows.count();
+    Tokens shown;
+    Labels labels;       // with places instead of rows
     bool ended = false;  // whether a visible [SEP] stands before place i
     for (int i = 0; i < text.rows(); i++) {
-        const int token = words[std::min(i, tokens)];
+        const int token = words[std::min(i, text.tokens)];
         const bool asked = i < text.places && weights[i] > 0 && !ended;
-        if (asked) e.labels.push(e.rows.count(), token, weights[i]);
-        ended = ended || (i >= tokens && !asked);
-        e.rows.push(asked ? o.mask : token, type, start + i, name);
+        if (asked) labels.push(i, token, weights[i]);
+        ended = ended || (i >= text.tokens && !asked);
+        shown.push_back(asked ? o.mask : token);
     }
-    e.document.target = e.rows.count() - e.document.source;
-    if (form == DiffusionForm::blocks) {
-        e.rank.assign(context, -1);
-        for (int i = 0; i < text.clean(); i++) e.rank.push_back(i / text.block);
-        for (int i = 0; i < text.rows(); i++) e.rank.push_back(i / text.block);
-    }
+    Example e = canvas_rows(form, s, text.pair, {words, words + text.clean()}, 0, shown, o);
+    for (int& row : labels.rows) row += e.document.source;
+    e.labels = std::move(labels);
     // [SEP] counts if the model predicts it. The canvases of a sentence predict its tokens once.
-    e.counted = o.canvas == 0 ? tokens + Hidden::ends(form, o) : 0;
+    e.counted = o.canvas == 0 ? text.tokens + Hidden::ends(form, o) : 0;
     return e;
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/base/shuffle.h"
 #include "input/number.h"
+#include "models/tasks/diffusion_objective.h"
 #include "models/tasks/objective_parts.h"
 
 namespace masquerade {

@@ -21,17 +21,6 @@ int hidden_as(int id, double u, Sequence& random, const ObjectiveOptions& option
 // rank -2 - f. e and f are counted from 0.
 Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 
-// The objectives of masked diffusion: all places of a text at once, on one stack; one block after another, on one stack;
-// and all places of a target at once in a decoder, whose source an encoder reads.
-enum class DiffusionForm { one_stack, blocks, two_stacks };
-constexpr unsigned diffusion_traits =
-    Objective::mask_token | Objective::scattered | Objective::canvases | Objective::bound;
-template <DiffusionForm form>
-Example diffusion(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
-// Returns the number of rows of all canvases of a sentence.
-template <DiffusionForm form>
-std::size_t diffusion_rows(const Sentence& sentence, const ObjectiveOptions& options);
-
 // Makes an example for teacher forcing. The encoder reads the sentence. The decoder reads [CLS] and `wanted` without
 // its last token, at the positions from `start` on. Each decoder row predicts the next token of `wanted`.
 Example source_and_target(const Sentence& sentence, const Tokens& wanted, int start, const ObjectiveOptions& options);

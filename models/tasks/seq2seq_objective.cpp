@@ -2,6 +2,7 @@
 // The objectives of an encoder and a decoder, and the rows and labels of seq2seq and mass.
 #include <algorithm>
 
+#include "models/tasks/diffusion_objective.h"
 #include "models/tasks/objective_parts.h"
 
 namespace masquerade {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/tensor/copy.h"
+#include "models/tasks/diffusion_objective.h"
 
 namespace masquerade {
 
@@ -17,26 +18,17 @@ UnmaskDecoder::UnmaskDecoder(const TargetNet& net, const Objective& objective, c
       tape_(arena_, net.head_stack().storage()) {}
 
 Example UnmaskDecoder::example(const MaskedCanvas& canvas) const {
-    const Sentence& s = *sources_.at(canvas.source);
-    const bool two_stacks = objective_.has(Objective::encoder);
-    const int read = text_ ? 1 : int(s.ids.size()), places = int(canvas.tokens.size());
-    const int type = text_ ? options_.source_type : options_.target_type;
-    const int start = two_stacks ? 0 : text_ ? 1 : options_.target_position(read);
+    const DiffusionForm form = diffusion_form(objective_);
     // In blocks, the context grows by the places before the block that is asked, and the places behind it have no rows.
-    const bool blocks = objective_.has(Objective::ranks);
-    const int block = blocks ? options_.diffusion.block : places;
+    const int places = int(canvas.tokens.size());
+    const int block = form == DiffusionForm::blocks ? options_.diffusion.block : places;
     const int first = canvas.asked.at(0) / block * block, end = std::min(first + block, places);
-    Example e;
-    for (int i = 0; i < read; i++) (two_stacks ? e.source : e.rows).push(s.ids[i], options_.source_type, i, s.name);
-    const int context = e.rows.count();
-    for (int i = 0; i < end; i++) {
-        const int token = canvas.tokens[i];
-        e.rows.push(token == MaskedCanvas::hidden ? options_.mask : token, type, start + i, s.name);
-    }
-    for (int place : canvas.asked) e.labels.push(context + place, 0);
-    e.document = {context + first, end - first};
-    if (blocks) e.rank.assign(context, -1);
-    for (int i = 0; i < end && blocks; i++) e.rank.push_back(i / block);
+    const auto tokens = canvas.tokens.begin();
+    Tokens shown(tokens + first, tokens + end);
+    std::replace(shown.begin(), shown.end(), int(MaskedCanvas::hidden), options_.mask);
+    Example e =
+        canvas_rows(form, *sources_.at(canvas.source), !text_, Tokens(tokens, tokens + first), first, shown, options_);
+    for (int place : canvas.asked) e.labels.push(e.document.source + place - first, 0);
     return e;
 }
 

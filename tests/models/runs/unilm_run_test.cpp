@@ -54,6 +54,15 @@ TEST_CASE("unilm run: the features of a line are the mean of its last states und
     }
 }
 
+// Returns the loss of the first training step.
+static double first_loss(Task& task) {
+    Arena arena(Device::cpu, Blocks::loose);
+    Tape tape(arena, DType::f32);
+    task.next_batch(1);
+    tape.begin("step", 1, 1, true);
+    return number_at(task.loss(tape, 1, 0)->view(), 0);
+}
+
 // The loss in training is linear in the smoothing. Held-out losses have no smoothing, so that runs can be compared.
 TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of the one of held-out text") {
     struct Losses {
@@ -65,11 +74,7 @@ TEST_CASE("unilm run: label smoothing is of the loss that is trained on, not of 
         const TrainingText text = questions();
         UniLmRun run(s, train_vocabulary(text.train, s.vocabulary));
         const std::unique_ptr<Task> task = run.task(text);
-        Arena arena(Device::cpu, Blocks::loose);
-        Tape tape(arena, DType::f32);
-        task->next_batch(1);
-        tape.begin("step", 1, 1, true);
-        const double trained = number_at(task->loss(tape, 1, 0)->view(), 0);
+        const double trained = first_loss(*task);
         return Losses{trained, task->validate().at(0).value};
     };
     const Losses none = losses(0), some = losses(0.25), more = losses(0.5);
@@ -91,11 +96,7 @@ TEST_CASE("unilm run: weighting and masked are of the loss that is trained on, n
         for (const std::string& pair : given) keys.set(pair);
         UniLmRun run(s, words);
         const std::unique_ptr<Task> task = run.task(text);
-        Arena arena(Device::cpu, Blocks::loose);
-        Tape tape(arena, DType::f32);
-        task->next_batch(1);
-        tape.begin("step", 1, 1, true);
-        const double trained = number_at(task->loss(tape, 1, 0)->view(), 0);
+        const double trained = first_loss(*task);
         const std::vector<Sentence> held_out = run.sentences(text.held_out, text.held_out_targets);
         const double bound = run.bound(find_objective("diffusion"), pointers_to(held_out), 1).per_token.mean;
         return std::vector<double>{trained, task->validate().at(0).value, bound};

@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 
+#include "models/tasks/diffusion_objective.h"
 #include "models/tasks/objective_parts.h"
 
 using namespace masquerade;

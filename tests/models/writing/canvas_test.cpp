@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "engine/base/error.h"
+#include "tests/models/writing/check_written.h"
 
 using namespace masquerade;
 
@@ -71,14 +72,6 @@ CanvasOptions parallel(double threshold = 0) {
 
 Written write_one(SlotModel& model, const CanvasOptions& o, Canvas start = {}) {
     return write_canvases(model, {start}, o).at(0);
-}
-
-void check_equal(const Written& a, const Written& b) {
-    CHECK(a.tokens == b.tokens);
-    CHECK(a.came == b.came);
-    CHECK(a.rounds == b.rounds);
-    CHECK(a.score == b.score);
-    CHECK(a.ended == b.ended);
 }
 
 }  // namespace

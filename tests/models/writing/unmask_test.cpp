@@ -12,6 +12,7 @@
 
 #include "engine/base/error.h"
 #include "models/writing/search.h"
+#include "tests/models/writing/check_written.h"
 
 using namespace masquerade;
 
@@ -202,14 +203,6 @@ double chi_square(const std::vector<Written>& all, const Law& law) {
 
 // The 0.9999 quantile of the chi-square distribution with 26 degrees of freedom.
 constexpr double quantile = 61.7;
-
-void check_equal(const Written& a, const Written& b) {
-    CHECK(a.tokens == b.tokens);
-    CHECK(a.came == b.came);
-    CHECK(a.rounds == b.rounds);
-    CHECK(a.score == b.score);
-    CHECK(a.ended == b.ended);
-}
 
 }  // namespace
 

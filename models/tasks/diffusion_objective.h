@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// The objectives of masked diffusion, and the rows that they share with generation.
+#pragma once
+#include "models/tasks/objective.h"
+
+namespace masquerade {
+
+// All places of a text at once, on one stack; one block after another, on one stack; and all places of a target at once
+// in a decoder, whose source an encoder reads.
+enum class DiffusionForm { one_stack, blocks, two_stacks };
+inline DiffusionForm diffusion_form(const Objective& objective) {
+    return objective.has(Objective::encoder) ? DiffusionForm::two_stacks
+           : objective.has(Objective::ranks) ? DiffusionForm::blocks
+                                             : DiffusionForm::one_stack;
+}
+constexpr unsigned diffusion_traits =
+    Objective::mask_token | Objective::scattered | Objective::canvases | Objective::bound;
+
+template <DiffusionForm form>
+Example diffusion(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
+// Returns the number of rows of all canvases of a sentence.
+template <DiffusionForm form>
+std::size_t diffusion_rows(const Sentence& sentence, const ObjectiveOptions& options);
+
+// Returns the rows of one canvas without labels: first the context, which is the source of a pair or, if `pair` is false,
+// the [CLS] of a text; then `clean`, the true tokens of blocks, from place 0 on; and then `shown`, the tokens or [MASK] of
+// the places from `first` on. The last ones are the target of the document.
+Example canvas_rows(DiffusionForm form, const Sentence& sentence, bool pair, const Tokens& clean, int first,
+                    const Tokens& shown, const ObjectiveOptions& options);
+
+}  // namespace masquerade
