@@ -79,6 +79,8 @@ class Block {
     // Returns an empty decoding state for slots.count texts. `part` is the part of a document to which the generated
     // rows belong: 0 for the source A, 1 for the target B. If slots.count is 0, self-attention gets no state.
     LayerState state(const Slots& slots, int part) const;
+    // Whether a decoding step may have several rows of a text, for any rows of its slot (Attention::keeps_rows()).
+    bool keeps_rows() const { return !target_ && attention_->keeps_rows(); }
     // read_memory() stores the keys and values of pass.memory in the state of self-attention. read_encoder() stores
     // the keys and values of pass.encoder in the state of cross-attention.
     void read_memory(Tape& tape, const Pass& pass) const;

@@ -227,6 +227,40 @@ SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& row
     return some;
 }
 
+SegmentGraph with_keys_at(const SegmentGraph& graph, const std::vector<KeyPlace>& places) {
+    if (!graph.key_rank.empty()) throw Error("mask: keys with ranks cannot be moved");
+    SegmentGraph moved = graph;
+    moved.keys.clear(), moved.sees.clear();
+    std::vector<int> first_piece;  // of each old key segment; its pieces end where those of the next one begin
+    for (const KeySegment& whole : graph.keys) {
+        first_piece.push_back(int(moved.keys.size()));
+        for (int row = whole.begin; row < whole.end; row++) {
+            const KeyPlace& at = places.at(row);
+            const bool follows =
+                row > whole.begin && moved.keys.back().source == at.source && moved.keys.back().end == at.row;
+            const int skipped = row - whole.begin;
+            if (!follows)
+                moved.keys.push_back({at.source, at.row, at.row, whole.place + skipped, whole.before + skipped});
+            moved.keys.back().end++;
+        }
+    }
+    first_piece.push_back(int(moved.keys.size()));
+    for (QuerySegment& q : moved.queries) {
+        const int begin = int(moved.sees.size());
+        for (int i = q.sees_begin; i < q.sees_end; i++) {
+            const int segment = graph.sees[i];
+            for (int piece = first_piece[segment]; piece < first_piece[segment + 1]; piece++)
+                moved.sees.push_back(piece);
+        }
+        q.sees_begin = begin, q.sees_end = int(moved.sees.size());
+        if (q.self < 0) continue;
+        if (first_piece[q.self + 1] - first_piece[q.self] > 1)
+            throw Error("mask: a segment with a rule has its keys at two places");
+        q.self = first_piece[q.self];
+    }
+    return moved;
+}
+
 SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int, int)>& sees) {
     SegmentGraph graph = one_segment(documents, Rule::bits);
     std::int64_t next = 0;

@@ -106,6 +106,15 @@ SegmentGraph full_for_causal(SegmentGraph graph);
 // `graph`. Throws Error if a row is in no query segment of `graph`.
 SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& rows);
 
+// Where the keys of a row are: row `row` of key tensor `source`.
+struct KeyPlace {
+    int source = 0, row = 0;
+};
+// Changes a graph whose keys are all in one tensor: the keys of row i are now at places[i]. A key segment is cut where
+// its rows do not follow one another at their new places. This must not happen to the segments to which a rule applies
+// (QuerySegment::self). The results of attention stay bit-identical.
+SegmentGraph with_keys_at(const SegmentGraph& graph, const std::vector<KeyPlace>& places);
+
 // An arbitrary mask. sees(i, j) must return whether packed row i sees packed row j; it is called for every pair of rows
 // of the same document.
 SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int, int)>& sees);

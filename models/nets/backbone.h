@@ -76,6 +76,9 @@ class Backbone {
     // texts that are generated in parallel. `part` is the part of a document to which the generated rows belong: 0 for
     // the source A, 1 for the target B.
     std::vector<LayerState> states(const Slots& slots, int part = 1) const;
+    bool keeps_rows() const {  // Block::keeps_rows() of all layers
+        return std::all_of(layers.begin(), layers.end(), [](const Block& layer) { return layer.keeps_rows(); });
+    }
     // Whether at least one layer has different kinds of attention for source rows (A) and for target rows (B). If so, a
     // pass with rows of both parts must give the part of each row (Pass::parts).
     bool has_parts() const {

@@ -70,6 +70,7 @@ class EncoderDecoder : public TargetNet {
         return decoder.head(tape, all ? x : gather_rows(tape, x, tape.ints(batch.labels.rows), "scored"));
     }
     const Backbone& head_stack() const override { return decoder; }
+    const EncoderDecoder* two_stacks() const override { return this; }
 
     const EncoderDecoderOptions options;
     Backbone encoder, decoder;

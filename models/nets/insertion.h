@@ -44,7 +44,7 @@ class InsertionTransformer : public TargetNet {
     }
     Losses losses(Tape& tape, const Batch& batch) const override { return {loss(tape, batch).losses, batch.documents}; }
 
-    const EncoderDecoder* two_stacks() const { return two_.get(); }  // null if the model has one stack
+    const EncoderDecoder* two_stacks() const override { return two_.get(); }
 
     const InsertionOptions options;
     std::unique_ptr<InsertionHead> head;

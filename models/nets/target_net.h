@@ -6,13 +6,16 @@
 
 namespace masquerade {
 
+class EncoderDecoder;
+
 class TargetNet {
   public:
     virtual ~TargetNet() = default;
     // Returns the output of the head, (M,E): E numbers for each of the M labels. The product of this output with the
     // tied embedding gives the logits, except in an insertion model, which has its own formulas (insertion.h).
     virtual Tensor* hidden(Tape& tape, const Batch& batch) const = 0;
-    virtual const Backbone& head_stack() const = 0;  // the stack whose head predicts the labels
+    virtual const Backbone& head_stack() const = 0;                       // the stack whose head predicts the labels
+    virtual const EncoderDecoder* two_stacks() const { return nullptr; }  // null if the model has one stack
 
     // Returns the mean loss over the labels, with label smoothing: the sum of the weighted losses of the labels, divided
     // by Batch::whole().predictions. An insertion model returns the mean over the canvases (documents), and ignores

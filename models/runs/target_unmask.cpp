@@ -181,32 +181,42 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
     }
     for (int id : special_tokens())
         if (id != tokenizer.vocabulary().sep() && id != tokenizer.vocabulary().unk()) options.forbidden.push_back(id);
+    std::vector<MaskedCanvas> canvases;
+    std::vector<std::size_t> ends;  // of the canvases of each source
+    for (std::size_t i = 0; i < sources.size(); i++) {
+        const auto own = starts.empty() ? canvases_for(*sources[i], options, seed)
+                                        : std::vector<MaskedCanvas>(std::max(1, options.samples), starts[i]);
+        for (std::size_t sample = 0; sample < own.size(); sample++) {
+            canvases.push_back(own[sample]);
+            canvases.back().source = int(i);
+            canvases.back().line = std::uint32_t(sources[i]->name);
+            canvases.back().sample = std::uint32_t(sample);
+        }
+        ends.push_back(canvases.size());
+    }
     UnmaskDecoder decoder(net(), *diffusion(), objective_options(), continues());
-    std::vector<std::vector<Written>> all;
-    constexpr std::size_t most_places = 4096;  // in the canvases that are written at a time
-    while (all.size() < sources.size()) {
-        Sentences read;
+    std::vector<Written> written;
+    for (std::size_t from = 0, to; from < canvases.size(); from = to) {
+        constexpr int most_rows = 4096;  // of the sources and canvases that are written at a time
         std::vector<MaskedCanvas> some;
-        std::vector<std::size_t> ends;  // of the canvases of each source that is read
-        for (std::size_t i = all.size(), filled = 0; i < sources.size() && filled < most_places; i++) {
-            const auto own = starts.empty() ? canvases_for(*sources[i], options, seed)
-                                            : std::vector<MaskedCanvas>(std::max(1, options.samples), starts[i]);
-            for (std::size_t sample = 0; sample < own.size(); sample++) {
-                some.push_back(own[sample]);
-                some.back().source = int(read.size());
-                some.back().line = std::uint32_t(sources[i]->name);
-                some.back().sample = std::uint32_t(sample);
-                filled += own[sample].tokens.size();
-            }
-            read.push_back(sources[i]);
-            ends.push_back(some.size());
+        Sentences read;
+        int rows = 0, places = 0;
+        for (to = from; to < canvases.size() && rows < most_rows; to++) {
+            some.push_back(canvases[to]);
+            const Sentence* const source = sources[std::size_t(some.back().source)];
+            if (read.empty() || read.back() != source) read.push_back(source), rows += int(source->ids.size());
+            some.back().source = int(read.size()) - 1;
+            places = std::max(places, int(some.back().tokens.size()));
+            rows += int(some.back().tokens.size());
         }
-        decoder.read(read);
-        std::vector<Written> written = unmask_canvases(decoder, std::move(some), options, seed);
-        for (std::size_t i = 0, from = 0; i < read.size(); from = ends[i++]) {
-            all.emplace_back(written.begin() + from, written.begin() + ends[i]);
-            if (draws_length() && starts.empty()) choose_length(*read[i], options, all.back());
-        }
+        decoder.read(read, int(some.size()), places);
+        for (Written& each : unmask_canvases(decoder, std::move(some), options, seed))
+            written.push_back(std::move(each));
+    }
+    std::vector<std::vector<Written>> all;
+    for (std::size_t i = 0, from = 0; i < ends.size(); from = ends[i++]) {
+        all.emplace_back(written.begin() + from, written.begin() + ends[i]);
+        if (draws_length() && starts.empty()) choose_length(*sources[i], options, all.back());
     }
     return all;
 }

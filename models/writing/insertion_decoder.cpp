@@ -61,7 +61,9 @@ void InsertionDecoder::read(const Sentences& sources) {
 
 Batch InsertionDecoder::batch_of(const std::vector<const Canvas*>& canvases) const {
     std::vector<Example> examples;
+    std::vector<int> sources;
     for (const Canvas* c : canvases) {
+        sources.push_back(c->source);
         const Sentence& s = *sources_.at(c->source);
         Example e = canvas_example(form_, s.ids, c->tokens, s.name, options_);
         if (form_ == InsertionForm::either_side) {  // drops the labels of the slots in the source
@@ -74,25 +76,13 @@ Batch InsertionDecoder::batch_of(const std::vector<const Canvas*>& canvases) con
         examples.push_back(std::move(e));
     }
     Batch b = pack(examples, 1);
-    if (reader_) {
-        b.shared.clear();
-        for (const Sentence* s : sources_) b.shared.push_back({int(s->ids.size()), 0});
-        for (std::size_t i = 0; i < canvases.size(); i++) b.shared[canvases[i]->source].target += b.parts[i].target;
-    }
+    if (reader_) reader_->attach(b, memory_, sources);
     objective_.give_masks(b, options_);
     return b;
 }
 
 Tensor* InsertionDecoder::rows(const Batch& b) {
-    if (!reader_) return model_.rows(tape_, b);
-    const Backbone& decoder = model_.two_stacks()->decoder;
-    Pass pass = decoder.pass(tape_, b.rows, b.graph);
-    pass.rotates_cross = memory_.rotates_cross;
-    return decoder.finish(tape_, decoder.run(tape_, b.rows, pass, [&](int i, Tensor*&, Pass& layer) {
-        layer.state = &memory_.layers[i];
-        layer.graph = &b.graph_at(i);
-        layer.cross_graph = &b.cross_masks.at(i, b.cross_graph);
-    }));
+    return reader_ ? reader_->rows(tape_, b, memory_) : model_.rows(tape_, b);
 }
 
 // Computes, for each slot l and word c, log sum_k exp(a_k + z_kc). This is log p(c|l) or, if the model is joint (one

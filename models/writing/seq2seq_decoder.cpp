@@ -35,4 +35,21 @@ void EncoderReader::read(Tape& tape, const Sentences& sources, Memory& memory) {
     tape.end();
 }
 
+void EncoderReader::attach(Batch& batch, const Memory& memory, const std::vector<int>& sources) const {
+    batch.shared.clear();
+    for (const Memory::Source& s : memory.sources) batch.shared.push_back({s.end - s.begin, 0});
+    for (std::size_t i = 0; i < sources.size(); i++) batch.shared[sources[i]].target += batch.parts[i].target;
+}
+
+Tensor* EncoderReader::rows(Tape& tape, const Batch& batch, const Memory& memory) const {
+    const Backbone& decoder = model_.decoder;
+    Pass pass = decoder.pass(tape, batch.rows, batch.graph);
+    pass.rotates_cross = memory.rotates_cross;
+    return decoder.finish(tape, decoder.run(tape, batch.rows, pass, [&](int i, Tensor*&, Pass& layer) {
+        layer.state = &memory.layers[i];
+        layer.graph = &batch.graph_at(i);
+        layer.cross_graph = &batch.cross_masks.at(i, batch.cross_graph);
+    }));
+}
+
 }  // namespace masquerade

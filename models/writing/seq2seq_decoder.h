@@ -16,6 +16,12 @@ class EncoderReader {
     EncoderReader(const EncoderDecoder& model, int source_type, std::shared_ptr<const LayerMasks> encoder_masks,
                   std::shared_ptr<const LayerMasks> masks);
     void read(Tape& tape, const Sentences& sources, Memory& memory);
+    // For models that write texts in any order, and compute all rows of a text in every pass. The functions below read
+    // the sources of `memory`, which read() has encoded. Document i of the batch belongs to source sources[i]; the
+    // documents are sorted by source, and have no rows for it. attach() must be called before the masks are made, and
+    // rows() after that; rows() returns the last hidden states of all N decoder rows, (N,C).
+    void attach(Batch& batch, const Memory& memory, const std::vector<int>& sources) const;
+    Tensor* rows(Tape& tape, const Batch& batch, const Memory& memory) const;
 
   private:
     const EncoderDecoder& model_;

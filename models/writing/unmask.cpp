@@ -292,7 +292,10 @@ std::vector<Written> unmask_canvases(PlaceModel& model, std::vector<MaskedCanvas
     check_unmasking(options);
     const int V = model.vocabulary();
     std::vector<Unmasking> all;
-    for (MaskedCanvas& start : starts) all.emplace_back(std::move(start), options, seed);
+    for (std::size_t i = 0; i < starts.size(); i++) {
+        starts[i].number = int(i);
+        all.emplace_back(std::move(starts[i]), options, seed);
+    }
     std::vector<Unmasking*> open;
     for (Unmasking& each : all) open.push_back(&each);
     const auto done = [](Unmasking* each) { return !each->begin_pass(); };

@@ -16,6 +16,7 @@ struct Written;        // models/writing/canvas.h
 struct MaskedCanvas {
     static constexpr int hidden = -1;
     int source = 0;                      // index of the source to which the canvas belongs
+    int number = 0;                      // index of the canvas among all that unmask_canvases() writes, which sets it
     std::uint32_t line = 0, sample = 0;  // the numbers on which the random draws depend
     Tokens tokens;                       // the token of each place, or `hidden`
     // The token that ends the text; -1: none. Behind the first end token, every place holds this token. A hidden place

@@ -7,6 +7,17 @@
 #include "models/tasks/diffusion_objective.h"
 
 namespace masquerade {
+namespace {
+
+// Whether the mask lets one of the first `rows` rows see a row behind them.
+bool looks_ahead(const SegmentGraph& graph, int rows) {
+    for (const QuerySegment& q : graph.queries)
+        for (int i = q.sees_begin; q.begin < rows && i < q.sees_end; i++)
+            if (graph.keys[graph.sees[i]].end > rows) return true;
+    return false;
+}
+
+}  // namespace
 
 UnmaskDecoder::UnmaskDecoder(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
                              bool text)
@@ -15,30 +26,136 @@ UnmaskDecoder::UnmaskDecoder(const TargetNet& net, const Objective& objective, c
       options_(options),
       text_(text),
       arena_(net.head_stack().device(), Blocks::kept),
-      tape_(arena_, net.head_stack().storage()) {}
+      tape_(arena_, net.head_stack().storage()) {
+    if (const EncoderDecoder* two = net.two_stacks())
+        reader_ = std::make_unique<EncoderReader>(*two, options.source_type, options.encoder_masks, options.masks);
+}
+
+void UnmaskDecoder::read(const Sentences& sources, int canvases, int places) {
+    sources_ = sources;
+    memory_ = Memory();
+    if (!cache || sources.empty()) return;
+    if (reader_) return reader_->read(tape_, sources, memory_);
+    slots_ = {canvases, places};
+    kept_.assign(std::size_t(canvases), {});
+    if (net_.head_stack().keeps_rows()) read_contexts();
+}
+
+// Reads the contexts of all sources into memory_, unless the mask lets a context see the canvas.
+void UnmaskDecoder::read_contexts() {
+    const auto batch_of_contexts = [&](const Sentences& sources, int places) {
+        std::vector<Example> examples;
+        for (const Sentence* s : sources)
+            examples.push_back(canvas_rows(diffusion_form(objective_), *s, !text_, {}, 0,
+                                           Tokens(std::size_t(places), options_.mask), options_));
+        Batch batch = pack(examples, 1);
+        objective_.give_masks(batch, options_);
+        return batch;
+    };
+    const Backbone& stack = net_.head_stack();
+    const Batch one = batch_of_contexts({sources_[0]}, slots_.longest);
+    for (int i = 0; i < stack.options.layers; i++)
+        if (looks_ahead(one.graph_at(i), context(0))) return;
+    batch_ = batch_of_contexts(sources_, 0);
+    for (const Document& d : batch_.parts) {
+        const int begin = memory_.sources.empty() ? 0 : memory_.sources.back().end;
+        memory_.sources.push_back({begin, begin + d.source});
+    }
+    memory_.layers = stack.states(slots_);
+    tape_.begin("read");
+    stack.run(tape_, batch_.rows, stack.pass(tape_, batch_.rows, batch_.graph), [&](int i, Tensor*&, Pass& layer) {
+        layer.state = &memory_.layers[std::size_t(i)];
+        layer.graph = &batch_.graph_at(i);
+    });
+    tape_.end();
+}
+
+// The first place of the block that is asked.
+int UnmaskDecoder::first_asked(const MaskedCanvas& canvas) const {
+    const bool blocks = diffusion_form(objective_) == DiffusionForm::blocks;
+    return blocks ? canvas.asked.at(0) / options_.diffusion.block * options_.diffusion.block : 0;
+}
 
 Example UnmaskDecoder::example(const MaskedCanvas& canvas) const {
     const DiffusionForm form = diffusion_form(objective_);
     // In blocks, the context grows by the places before the block that is asked, and the places behind it have no rows.
-    const int places = int(canvas.tokens.size());
-    const int block = form == DiffusionForm::blocks ? options_.diffusion.block : places;
-    const int first = canvas.asked.at(0) / block * block, end = std::min(first + block, places);
+    const int places = int(canvas.tokens.size()), first = first_asked(canvas);
+    const int end = form == DiffusionForm::blocks ? std::min(first + options_.diffusion.block, places) : places;
     const auto tokens = canvas.tokens.begin();
     Tokens shown(tokens + first, tokens + end);
     std::replace(shown.begin(), shown.end(), int(MaskedCanvas::hidden), options_.mask);
     Example e =
         canvas_rows(form, *sources_.at(canvas.source), !text_, Tokens(tokens, tokens + first), first, shown, options_);
     for (int place : canvas.asked) e.labels.push(e.document.source + place - first, 0);
+    if (!memory_.layers.empty()) e.source = TokenRows();  // read() has encoded it
     return e;
+}
+
+// Runs the stack for the rows of a batch whose keys are not kept. Returns the last hidden states of the labelled rows.
+Tensor* UnmaskDecoder::new_rows(const Batch& batch, const std::vector<const MaskedCanvas*>& canvases) {
+    rows_ = TokenRows();
+    std::vector<int> rows, slots, slot_rows;  // of the rows that run: their indices in the batch, slots and rows there
+    std::vector<int> index;                   // of each row of the batch among those that run; -1: it does not run
+    std::vector<KeyPlace> keys;               // of each row of the batch
+    for (std::size_t i = 0; i < canvases.size(); i++) {
+        const MaskedCanvas& c = *canvases[i];
+        const Memory::Source& source = memory_.sources.at(c.source);
+        for (int row = source.begin; row < source.end; row++) keys.push_back({0, row}), index.push_back(-1);
+        const int places = batch.parts[i].source + batch.parts[i].target - (source.end - source.begin);
+        const int first = first_asked(c);
+        Tokens& kept = kept_.at(std::size_t(c.number));
+        const auto finished = c.tokens.begin() + first;
+        const auto same = std::mismatch(kept.begin(), kept.end(), c.tokens.begin(), finished).second - c.tokens.begin();
+        const int known = first > 0 ? int(same) / options_.diffusion.block * options_.diffusion.block : 0;
+        for (int place = 0; place < places; place++) {
+            const int row = int(keys.size());
+            keys.push_back({1, slots_.row(c.number, place)});
+            index.push_back(place < known ? -1 : int(rows.size()));
+            if (place < known) continue;
+            rows_.push_from(batch.rows, row);
+            rows.push_back(row), slots.push_back(c.number), slot_rows.push_back(keys.back().row);
+        }
+        kept.assign(c.tokens.begin(), finished);
+    }
+    const auto of_rows = [&](const SegmentGraph& graph) { return with_keys_at(only_queries(graph, rows), keys); };
+    graphs_ = {{}, batch.masks.of_layer};
+    for (const SegmentGraph& graph : batch.masks.graphs) graphs_.graphs.push_back(of_rows(graph));
+    graphs_.graphs.push_back(of_rows(batch.graph));
+
+    const Backbone& stack = net_.head_stack();
+    const SegmentGraph& usual = graphs_.graphs.back();
+    Pass pass = stack.pass(tape_, rows_, usual);
+    const Step step{tape_.ints(slots), tape_.ints(slot_rows)};
+    pass.step = &step;
+    pass.part = 1;
+    Tensor* x = stack.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
+        layer.state = &memory_.layers[std::size_t(i)];
+        layer.graph = &graphs_.at(i, usual);
+    });
+    std::vector<int> labelled;
+    for (int row : batch.labels.rows) labelled.push_back(index.at(std::size_t(row)));
+    return stack.finish(tape_, gather_rows(tape_, x, tape_.ints(std::move(labelled)), "scored"));
 }
 
 const float* UnmaskDecoder::logits(const std::vector<const MaskedCanvas*>& canvases) {
     std::vector<Example> examples;
-    for (const MaskedCanvas* canvas : canvases) examples.push_back(example(*canvas));
-    Batch batch = pack(examples, 1);
-    objective_.give_masks(batch, options_);
+    std::vector<int> sources;
+    for (const MaskedCanvas* canvas : canvases) {
+        examples.push_back(example(*canvas));
+        sources.push_back(canvas->source);
+    }
+    batch_ = pack(examples, 1);
+    const bool keeps = !memory_.layers.empty();
+    if (keeps && reader_) reader_->attach(batch_, memory_, sources);
+    objective_.give_masks(batch_, options_);
+    const Backbone& stack = net_.head_stack();
     tape_.begin("unmask");
-    const View z = net_.head_stack().logits(tape_, net_.hidden(tape_, batch))->view();
+    Tensor* const h = !keeps    ? net_.hidden(tape_, batch_)
+                      : reader_ ? stack.head(tape_, gather_rows(tape_, reader_->rows(tape_, batch_, memory_),
+                                                                tape_.ints(batch_.labels.rows), "scored"))
+                                : stack.head(tape_, new_rows(batch_, canvases));
+    batch_rows_ = keeps && !reader_ ? rows_.count() : batch_.source.count() + batch_.rows.count();
+    const View z = stack.logits(tape_, h)->view();
     logits_.resize(z.count());
     copy_bytes(z.data, z.device, logits_.data(), Device::cpu, z.bytes());
     tape_.end();

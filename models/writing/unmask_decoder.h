@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Computes the logits of hidden places with a model that was trained with objective=diffusion or block-diffusion. Every
-// pass runs the source and the whole canvas, with the rows and the masks of training; in blocks, it runs the canvas up to
-// the block that is written, and all asked places of a canvas must lie in this block.
+// Computes the logits of hidden places with a model that was trained with objective=diffusion or block-diffusion, for
+// many canvases at a time. The rows and the masks are those of training. In blocks, all asked places of a canvas must lie
+// in the same block; the places behind this block have no rows.
+//
+// The source is read once. A pass computes the rows of the hidden block and, if they are new, those of the blocks before
+// it. The keys and values of the source and of finished blocks are kept, like those of the prefix in CachedWriter. The
+// logits are bit-identical to those of a pass that computes all rows. If a kind of attention does not keep keys row by
+// row, or if the source sees the canvas, every pass computes all rows.
 #pragma once
 #include "models/nets/target_net.h"
 #include "models/tasks/objective.h"
+#include "models/writing/seq2seq_decoder.h"
 #include "models/writing/unmask.h"
 
 namespace masquerade {
@@ -14,13 +20,22 @@ class UnmaskDecoder : public PlaceModel {
     // `options` are the options of `objective` that were used in training. `text`: whether the places belong to a text,
     // which is the target of [CLS] and has the segment id of a source; otherwise, to the target of a pair.
     UnmaskDecoder(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options, bool text);
-    // Sets the sources: MaskedCanvas::source is an index into `sources`. If `text`, only their [CLS] is read.
-    void read(const Sentences& sources) { sources_ = sources; }
+    // Reads the sources: MaskedCanvas::source is an index into `sources`. If `text`, only their [CLS] is read. The
+    // canvases that follow have numbers below `canvases`, at most `places` places, and are sorted by source.
+    void read(const Sentences& sources, int canvases, int places);
     int vocabulary() const override { return net_.head_stack().options.vocabulary; }
     const float* logits(const std::vector<const MaskedCanvas*>& canvases) override;
 
+    int rows() const { return batch_rows_; }  // how many rows the last pass computed
+
+    bool cache = true;  // false: every pass computes all rows; call read() after a change
+
   private:
     Example example(const MaskedCanvas& canvas) const;
+    int context(int source) const { return text_ ? 1 : int(sources_.at(source)->ids.size()); }
+    int first_asked(const MaskedCanvas& canvas) const;
+    void read_contexts();
+    Tensor* new_rows(const Batch& batch, const std::vector<const MaskedCanvas*>& canvases);
 
     const TargetNet& net_;
     const Objective& objective_;
@@ -29,7 +44,17 @@ class UnmaskDecoder : public PlaceModel {
     Arena arena_;
     Tape tape_;
     Sentences sources_;
+    std::unique_ptr<EncoderReader> reader_;  // null if the model has one stack
+    // What is kept of the sources and, with one stack, of the finished blocks. If it has no layers, nothing is kept.
+    Memory memory_;
+    Slots slots_;
+    std::vector<Tokens> kept_;  // for each canvas, the tokens of the finished blocks whose keys are kept
+    // Inputs of the ops of a pass, which must stay unchanged until it ends.
+    Batch batch_;
+    TokenRows rows_;
+    LayerGraphs graphs_;
     std::vector<float> logits_;
+    int batch_rows_ = 0;
 };
 
 }  // namespace masquerade

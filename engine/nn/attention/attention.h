@@ -117,6 +117,9 @@ class Attention {
     // Returns an empty decoding state for the texts in these slots. A kind that cannot generate token by token throws
     // BadUsage, here or in the first decoding step.
     virtual std::unique_ptr<AttentionState> state(const Slots& slots) const = 0;
+    // Whether the decoding state stores keys row by row. A step may then have several rows of a text, for any rows of
+    // its slot, and may replace the keys of earlier steps.
+    virtual bool keeps_rows() const { return false; }
 };
 
 struct AttentionKind {

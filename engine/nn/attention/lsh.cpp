@@ -61,6 +61,7 @@ class LshAttention : public ProjectedAttention {
         Tensor* y = lsh_attention(tape, q, k, v, rotations, *all.graph, queries.x->rows(), rule, name_);
         return output_(tape, y, name_ + ".output");
     }
+    bool keeps_rows() const override { return true; }
     std::unique_ptr<AttentionState> state(const Slots& slots) const override {
         return kept_rows(slots, *query_.weight, {shape_.width, shape_.width, shape_.width});
     }

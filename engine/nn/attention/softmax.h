@@ -12,6 +12,7 @@ class SoftmaxAttention : public ProjectedAttention {
     SoftmaxAttention(const AttentionPlace& at, const NoOptions& = {});
     Tensor* operator()(Tape& tape, Queries& queries, const Keys& keys, const AttentionContext& context) const override;
     std::unique_ptr<AttentionState> state(const Slots& slots) const override;
+    bool keeps_rows() const override { return true; }
 
   protected:
     // Returns the results of all heads, side by side (Nq,C). A kind that sees only a fixed pattern of positions

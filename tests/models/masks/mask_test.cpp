@@ -356,6 +356,31 @@ TEST_CASE("mask: asked only for some rows, a row sees what it sees among all") {
     }
 }
 
+TEST_CASE("mask: keys that move are seen by the same rows") {
+    const Documents documents{{3, 4}, {2, 1}, {1, 5}};
+    const std::vector<char> parts = parts_of_rows(documents);
+    std::vector<KeyPlace> places;  // rows of A, all apart from one another, in one tensor, and those of B in another
+    std::vector<int> targets;
+    for (int row = 0; row < rows_of(documents); row++) {
+        places.push_back({parts[row], parts[row] ? row + 5 : 3 * row});
+        if (parts[row]) targets.push_back(row);
+    }
+    for (const char* words :
+         {"A full; B causal sees A", "A full; B full sees A[0]", "A full; B causal sees A[1:]",
+          "A full; B full window=2 over=all sees A", "A full; B full stride=3 window=1 over=all sees A"}) {
+        CAPTURE(std::string(words));
+        const SegmentGraph all = make_mask(words, documents), moved = with_keys_at(only_queries(all, targets), places);
+        CHECK(moved.keys.size() > all.keys.size());
+        for (std::size_t m = 0; m < targets.size(); m++)
+            for (int key = 0; key < rows_of(documents); key++)
+                CHECK(times_seen(moved, int(m), places[key].source, places[key].row) ==
+                      times_seen(all, targets[m], 0, key));
+        CHECK_THROWS_WITH_AS(with_keys_at(all, places), doctest::Contains("at two places"), Error);
+    }
+    CHECK_THROWS_WITH_AS(with_keys_at(rank_mask(documents, std::vector<int>(16), false), places),
+                         doctest::Contains("keys with ranks"), Error);
+}
+
 TEST_CASE("mask: full in place of causal is the mask that says full") {
     const Documents documents{{3, 4}, {2, 0}, {1, 5}};
     for (const auto& [causal, full] :

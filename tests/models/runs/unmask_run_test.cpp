@@ -17,9 +17,13 @@ namespace {
 
 // A run with random weights that are large enough for its texts to differ.
 std::unique_ptr<UniLmRun> run_of(const std::string& objective, bool pairs,
-                                 DiffusionRule::Canvas canvas = DiffusionRule::ends) {
+                                 DiffusionRule::Canvas canvas = DiffusionRule::ends,
+                                 const std::function<void(BackboneOptions&)>& change = {},
+                                 const std::string& mask = "") {
     UniLmSettings s = tiny_unilm(objective);
     s.model.deviation = 0.4;
+    if (change) change(s.model);
+    s.mask = mask;
     s.how.diffusion.canvas = canvas;
     s.how.diffusion.block = 2;
     TrainingText text = questions();
@@ -81,9 +85,12 @@ void check_logits(const TargetRun& run, bool pairs) {
         }
         CHECK((canvases.size() > 2 * sentences.size()) == blocks);
         UnmaskDecoder decoder(run.net(), *run.diffusion(), o, !pairs);
-        decoder.read(pointers_to(sentences));
         std::vector<const MaskedCanvas*> all;
-        for (const MaskedCanvas& c : canvases) all.push_back(&c);
+        for (MaskedCanvas& c : canvases) {
+            c.number = int(all.size());
+            all.push_back(&c);
+        }
+        decoder.read(pointers_to(sentences), int(all.size()), o.diffusion.target_places + o.diffusion.text_places);
         const float* const found = decoder.logits(all);
         REQUIRE(wanted.size() > 100);
         for (std::size_t i = 0; i < wanted.size(); i++)
@@ -113,6 +120,95 @@ TEST_CASE("unmask run: a place has the logits that it has in a batch of training
         CHECK(together == alone);
         CHECK(together.size() > 20);
     }
+}
+
+namespace {
+
+// Computes the logits with and without a cache, and compares them.
+struct Compared : PlaceModel {
+    UnmaskDecoder cached, whole;
+    int rows = 0, whole_rows = 0, passes = 0;
+    Compared(const TargetRun& run, bool pairs)
+        : cached(run.net(), *run.diffusion(), run.objective_options(), !pairs),
+          whole(run.net(), *run.diffusion(), run.objective_options(), !pairs) {
+        whole.cache = false;
+    }
+    int vocabulary() const override { return cached.vocabulary(); }
+    const float* logits(const std::vector<const MaskedCanvas*>& canvases) override {
+        std::size_t asked = 0;
+        for (const MaskedCanvas* c : canvases) asked += c->asked.size();
+        const float *x = cached.logits(canvases), *y = whole.logits(canvases);
+        CHECK(std::memcmp(x, y, asked * std::size_t(vocabulary()) * sizeof(float)) == 0);
+        rows += cached.rows(), whole_rows += whole.rows(), passes++;
+        return x;
+    }
+};
+
+// Returns by how many rows a pass is smaller, on average, because of the cache.
+double check_cache(const TargetRun& run, bool pairs) {
+    const std::vector<Sentence> sentences = run.sentences(lines, pairs ? lines : Strings());
+    std::vector<MaskedCanvas> starts;
+    for (int i = 0; i < int(sentences.size()); i++)
+        for (int sample : {0, 1}) {
+            MaskedCanvas c;
+            c.source = i, c.line = std::uint32_t(i), c.sample = std::uint32_t(sample);
+            c.tokens = {7, 8, 9};  // in some canvases, a block and a half are given
+            c.tokens.resize(sample == 0 || i > 2 ? 0 : 3);
+            c.tokens.resize(std::size_t(7 + i % 2), int(MaskedCanvas::hidden));
+            starts.push_back(c);
+        }
+    Compared model(run, pairs);
+    for (const int count : {int(sentences.size()), 2}) {  // the second time, for fewer sources
+        Sentences some = pointers_to(sentences);
+        some.resize(std::size_t(count));
+        for (UnmaskDecoder* each : {&model.cached, &model.whole}) each->read(some, 2 * count, 8);
+        SearchOptions o;
+        o.samples = 1;
+        o.unmask.block = run.diffusion()->has(Objective::ranks) ? run.objective_options().diffusion.block : 0;
+        unmask_canvases(model, {starts.begin(), starts.begin() + 2 * count}, o, 5);
+    }
+    CHECK(model.passes == 8 + 8);
+    return double(model.whole_rows - model.rows) / model.passes;
+}
+
+}  // namespace
+
+TEST_CASE("unmask run: cached == computed anew, bit for bit, for every kind of attention") {
+    for (const AttentionKind& kind : attention_kinds())
+        for (const char* mask :
+             {"", "A causal; B full sees A | layers 1: A full; B full window=2 sees A[0]", "AB full"})
+            for (const char* objective : {"diffusion", "block-diffusion", "two stacks"})
+                for (const bool pairs : {false, true}) {
+                    const bool two_stacks = objective == std::string("two stacks");
+                    if ((two_stacks || *mask) && !pairs) continue;
+                    if (*mask && objective != std::string("diffusion")) continue;
+                    INFO(std::string(kind.name), " ", std::string(mask), " ", std::string(objective), " ", pairs);
+                    const auto of_kind = [&](BackboneOptions& o) {
+                        o.attention = kind.name;
+                        o.attention_options = {{"slots", 3}, {"features", 4}, {"chunk", 3}, {"window", 2}};
+                        o.rotary = kind.rotates;
+                        o.pre_norm = pairs;
+                        o.deviation = 0.4;
+                    };
+                    bool saves = false, keeps = true;
+                    try {
+                        if (two_stacks) {
+                            Seq2SeqSettings s = tiny_seq2seq("diffusion");
+                            of_kind(s.model.stack);
+                            Seq2SeqRun run(s, train_vocabulary(questions().train, s.vocabulary));
+                            run.task(questions());
+                            saves = check_cache(run, true) > 0;
+                        } else {
+                            const auto run = run_of(objective, pairs, DiffusionRule::ends, of_kind, mask);
+                            saves = check_cache(*run, pairs) > 0;
+                            keeps = run->net().head_stack().keeps_rows() && mask != std::string("AB full");
+                        }
+                    } catch (const BadUsage& e) {
+                        CHECK_SAYS(std::string(e.what()), "mask");
+                        continue;
+                    }
+                    CHECK(saves == keeps);
+                }
 }
 
 TEST_CASE("unmask run: a line alone is written as in any batch, by any number of threads") {
