@@ -122,19 +122,28 @@ Tensor* UnmaskDecoder::new_rows(const Batch& batch, const std::vector<const Mask
     for (const SegmentGraph& graph : batch.masks.graphs) graphs_.graphs.push_back(of_rows(graph));
     graphs_.graphs.push_back(of_rows(batch.graph));
 
+    std::vector<int> labelled;  // the labelled rows among those that run
+    TokenRows labelled_rows;
+    for (int row : batch.labels.rows) {
+        labelled.push_back(index.at(std::size_t(row)));
+        labelled_rows.push_from(batch.rows, row);
+    }
     const Backbone& stack = net_.head_stack();
+    const int last = stack.options.layers - 1;
     const SegmentGraph& usual = graphs_.graphs.back();
+    labelled_graph_ = only_queries(graphs_.at(last, usual), labelled);
     Pass pass = stack.pass(tape_, rows_, usual);
     const Step step{tape_.ints(slots), tape_.ints(slot_rows)};
     pass.step = &step;
     pass.part = 1;
-    Tensor* x = stack.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
+    return stack.finish(tape_, stack.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
         layer.state = &memory_.layers[std::size_t(i)];
         layer.graph = &graphs_.at(i, usual);
-    });
-    std::vector<int> labelled;
-    for (int row : batch.labels.rows) labelled.push_back(index.at(std::size_t(row)));
-    return stack.finish(tape_, gather_rows(tape_, x, tape_.ints(std::move(labelled)), "scored"));
+        if (i < last) return;
+        layer.query_rows = tape_.ints(labelled);
+        layer.query_names = labelled_rows.names(tape_);
+        layer.graph = &labelled_graph_;
+    }));
 }
 
 const float* UnmaskDecoder::logits(const std::vector<const MaskedCanvas*>& canvases) {

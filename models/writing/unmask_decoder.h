@@ -53,6 +53,7 @@ class UnmaskDecoder : public PlaceModel {
     Batch batch_;
     TokenRows rows_;
     LayerGraphs graphs_;
+    SegmentGraph labelled_graph_;  // of the last layer, whose only queries are the labelled rows
     std::vector<float> logits_;
     int batch_rows_ = 0;
 };
