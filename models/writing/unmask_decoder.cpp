@@ -133,15 +133,15 @@ Tensor* UnmaskDecoder::new_rows(const Batch& batch, const std::vector<const Mask
     const SegmentGraph& usual = graphs_.graphs.back();
     labelled_graph_ = only_queries(graphs_.at(last, usual), labelled);
     Pass pass = stack.pass(tape_, rows_, usual);
-    const Step step{tape_.ints(slots), tape_.ints(slot_rows)};
+    const Step step{tape_.ints(std::move(slots)), tape_.ints(std::move(slot_rows))};
     pass.step = &step;
     pass.part = 1;
     return stack.finish(tape_, stack.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
         layer.state = &memory_.layers[std::size_t(i)];
         layer.graph = &graphs_.at(i, usual);
         if (i < last) return;
-        layer.query_rows = tape_.ints(labelled);
-        layer.query_names = labelled_rows.names(tape_);
+        layer.query_rows = tape_.ints(std::move(labelled));
+        layer.query_names = tape_.hold(std::move(labelled_rows)).names(tape_);
         layer.graph = &labelled_graph_;
     }));
 }
