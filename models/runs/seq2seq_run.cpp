@@ -26,7 +26,7 @@ void Seq2SeqSettings::adopt(const Stacks& stacks) { adopt_stacks(model, stacks);
 
 EncoderDecoderOptions Seq2SeqSettings::net(int vocabulary_size) const {
     EncoderDecoderOptions o = model;
-    o.stack.vocabulary = vocabulary_size;
+    o.stack.vocabulary = vocabulary_size + counts();
     o.stack.positions = std::max({o.stack.positions, max_length, max_target});
     expect_types(o.stack);
     return o;

@@ -240,18 +240,22 @@ void Start::copy_known(const View& from, const View& to) const {
     const double drawn = size(all), larger = drawn > 0 ? size(known) / drawn : 1;
     for (double& x : all) x *= larger;
     const WordPiece reader = all_tokens();
-    const std::size_t E = known.size() / reader.vocabulary().size();
-    for (std::size_t id = 0; id * E < known.size(); id++)
-        if (const int to_id = extended_->id(reader.vocabulary().token(int(id))); to_id >= 0)
+    const Vocabulary& theirs = reader.vocabulary();
+    const std::size_t E = known.size() / std::size_t(from.shape[0]);
+    for (std::size_t id = 0; id < std::size_t(theirs.size()); id++)
+        if (const int to_id = extended_ ? extended_->id(theirs.token(int(id))) : int(id); to_id >= 0)
             std::copy_n(known.data() + id * E, E, all.data() + to_id * E);
     write_numbers(to, all.data());
 }
 
 void Start::copy_of(const Tensor& given, const View& to) const {
     const View from = weights().master(given);
-    if (extended_ && a_row_for_each_token(given.path)) return copy_known(from, to);
-    if (!chosen_ || !a_row_for_each_token(given.path)) return copy(from, to);
-    write_numbers(to, choose_rows(chosen_->choice, numbers_of(from), int(given.shape[0])).data());
+    if (!a_row_for_each_token(given.path)) return copy(from, to);
+    if (!chosen_) return extended_ || from.shape[0] != to.shape[0] ? copy_known(from, to) : copy(from, to);
+    Numbers all = numbers_of(to);  // rows behind those of the vocabulary stay as they are
+    const Numbers chosen = choose_rows(chosen_->choice, numbers_of(from), int(given.shape[0]));
+    std::copy(chosen.begin(), chosen.end(), all.begin());
+    write_numbers(to, all.data());
 }
 
 std::string Start::give_weights(Run& run, std::string* warning) const {

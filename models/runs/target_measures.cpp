@@ -147,7 +147,7 @@ Measures TargetRun::measures(const Measuring& how) {
                             {},
                             {std::exp(low), std::exp(high)}});
             rows.push_back({name + ".sentence", bound.per_document, "nats/sentence", "the bound of a sentence, mean"});
-            if (length_given && !lengths_.empty())
+            if (length_given && (counter() || !lengths_.empty()))
                 rows.push_back({name + ".length", length_cost(all), "nats/sentence", "-log p of the length, mean"});
             continue;
         }

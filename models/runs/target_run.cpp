@@ -283,9 +283,16 @@ std::vector<Hypotheses> TargetRun::written(SourceReader& reader, const Sentences
         const int maximum = std::max(1, std::min(options.maximum, from.maximum));
         about.push_back({std::uint32_t(s->name), 0, from.begin, {end}, maximum});
     }
-    for (int id : special_tokens())
-        if (id != end && id != tokenizer.vocabulary().unk()) options.forbidden.push_back(id);
+    forbid_all_but(end, options);
     return write_targets(reader, about, sources, options, seed);
+}
+
+// Forbids all tokens that are not written: special tokens except [UNK] and `end`, and numbers (Objective::counts).
+void TargetRun::forbid_all_but(int end, SearchOptions& options) const {
+    const Vocabulary& v = tokenizer.vocabulary();
+    for (int id : special_tokens())
+        if (id != end && id != v.unk()) options.forbidden.push_back(id);
+    for (int id = v.size(); id < v.size() + common().counts(); id++) options.forbidden.push_back(id);
 }
 
 void TargetSettings::expect_types(const BackboneOptions& stack) const {
@@ -386,7 +393,7 @@ std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
         throw BadInput(text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
     reads(t);
     std::shared_ptr<const SentenceList> train = training_sentences(t);
-    if (draws_length() && lengths_.empty()) count_lengths(*train);
+    if (draws_length() && !counter() && lengths_.empty()) count_lengths(*train);
     // An attention that does not support the mask of an objective is refused now, and not in the first step that draws
     // the objective.
     if (mixture.parts.size() > 1) {

@@ -64,6 +64,8 @@ struct TargetSettings : RunSettings {
     Masks masks() const;
     // Returns the places of a text or of a target in masked diffusion, with one for [SEP].
     int places(bool text) const { return text ? max_length - 1 : max_target; }
+    // How many numbers the model can predict, from 0 on, if an objective has the trait `counts`; otherwise 0.
+    int counts() const { return mixture().has(Objective::counts) ? std::max(places(false), places(true)) : 0; }
     // Returns how the objectives with the trait `bound` hide tokens. Throws BadUsage if `masked` is not valid.
     DiffusionRule hiding() const;
     std::vector<const char*> reading() const override {
@@ -134,8 +136,10 @@ class TargetRun : public Run {
     // Masked diffusion (target_unmask.cpp). diffusion(): this objective of the run; null if it has none. unmasks():
     // whether the run can write whole targets with it, that is, knows how long they are. The second form says whether
     // it does so with these options: a run that also writes from left to right does so only if an option asks for it.
-    // lengths(): with canvas=drawn, how long targets are.
+    // counter(): the objective that predicts how many tokens are missing where; null if the run has none. lengths(): with
+    // canvas=drawn and without such an objective, how long targets are.
     const Objective* diffusion() const;
+    const Objective* counter() const;
     bool unmasks() const;
     bool unmasks(const SearchOptions& options) const;
     const LengthTable& lengths() const { return lengths_; }
@@ -189,10 +193,16 @@ class TargetRun : public Run {
     // source with fewer than `least` tokens, an empty line.
     static std::string lines_for(std::vector<Sentence> sources, std::uint32_t first, std::size_t least,
                                  const std::function<Strings(const Sentences&)>& write);
-    std::vector<MaskedCanvas> canvases_for(const Sentence& source, const SearchOptions& options,
+    std::vector<MaskedCanvas> canvases_for(const Sentence& source, const Numbers& law, const SearchOptions& options,
                                            std::uint64_t seed) const;
+    std::vector<MaskedCanvas> with_gaps(const MaskedCanvas& text, const std::vector<Numbers>& missing,
+                                        const Sentence& source, const SearchOptions& options, std::uint64_t seed) const;
+    std::vector<std::vector<Numbers>> missing(const Sentences& sentences, bool text,
+                                              const std::vector<Tokens>& left) const;
+    std::vector<Numbers> length_laws(const Sentences& sentences, bool text, const std::vector<Tokens>& given,
+                                     const std::vector<LengthRange>& ranges) const;
     std::size_t given_tokens(const Sentence& source) const;
-    LengthTable::Range possible_lengths(const Sentence& source, const SearchOptions& options) const;
+    LengthRange possible_lengths(const Sentence& source, const SearchOptions& options) const;
     void save_more(const RunFolder& folder) const override;
     void load_more(const RunFolder& folder) override;
     // Returns an example whose source has a row for each token of the sentence, including [CLS] and [SEP].
@@ -221,6 +231,7 @@ class TargetRun : public Run {
                                     const std::function<Start(const Sentence&)>& start) const;
 
   private:
+    void forbid_all_but(int end, SearchOptions& options) const;
     bool in_blocks() const;  // whether the objective is block-diffusion
     // Whether the setting canvas is drawn: for this objective, which has the trait `bound`, or for diffusion().
     bool draws_length(const Objective& objective) const;
@@ -231,7 +242,7 @@ class TargetRun : public Run {
         int context, target;
     };
     Sizes sizes(const Sentence& s, bool text) const;
-    void choose_length(const Sentence& source, const SearchOptions& options, std::vector<Written>& found) const;
+    static void choose_length(const SearchOptions& options, std::vector<Written>& found);
     void count_lengths(const SentenceList& all);
     LengthTable lengths_;
 };

@@ -28,7 +28,13 @@ const Objective* TargetRun::diffusion() const {
     return nullptr;
 }
 
-bool TargetRun::unmasks() const { return diffusion() && (!draws_length() || !lengths_.empty()); }
+bool TargetRun::unmasks() const { return diffusion() && (!draws_length() || counter() || !lengths_.empty()); }
+
+const Objective* TargetRun::counter() const {
+    for (const ObjectiveMixture::Part& part : mixture.parts)
+        if (part.objective->has(Objective::counts)) return part.objective;
+    return nullptr;
+}
 
 bool TargetRun::unmasks(const SearchOptions& options) const {
     return unmasks() && (!writes() || changed(options.unmask) || options.canvas.threshold >= 0);
@@ -82,22 +88,51 @@ void TargetRun::load_more(const RunFolder& folder) {
 }
 
 double TargetRun::length_cost(const Sentences& sentences) const {
+    std::vector<LengthRange> ranges;
+    for (const Sentence* s : sentences) ranges.push_back({0, common().places(s->target.empty()) - 1});
+    const bool text = sentences[0]->target.empty();
+    const std::vector<Numbers> laws = length_laws(sentences, text, std::vector<Tokens>(sentences.size()), ranges);
     double sum = 0;
-    for (const Sentence* s : sentences) {
-        const bool text = s->target.empty();
-        const Sizes n = sizes(*s, text);
-        sum -= lengths_.log_p(n.context, n.target, {0, common().places(text) - 1});
-    }
+    for (std::size_t i = 0; i < sentences.size(); i++) sum -= laws[i].at(sizes(*sentences[i], text).target);
     return sum / double(sentences.size());
 }
 
+// UnmaskDecoder::missing(), if the run has an objective that trains it; otherwise, returns nothing.
+std::vector<std::vector<Numbers>> TargetRun::missing(const Sentences& sentences, bool text,
+                                                     const std::vector<Tokens>& left) const {
+    if (!counter() || sentences.empty()) return {};
+    UnmaskDecoder decoder(net(), *counter(), objective_options(), text);
+    return decoder.missing(sentences, left, tokenizer.vocabulary().sep());
+}
+
+// For each sentence, the law of the number of tokens of its target, which begins with given tokens. If `text`, the
+// target is that of [CLS].
+std::vector<Numbers> TargetRun::length_laws(const Sentences& sentences, bool text, const std::vector<Tokens>& given,
+                                            const std::vector<LengthRange>& ranges) const {
+    std::vector<Numbers> laws;
+    const auto missing = this->missing(sentences, text, given);
+    for (std::size_t i = 0; i < sentences.size(); i++) {
+        if (!counter()) {
+            laws.push_back(lengths_.law(sizes(*sentences[i], text).context, ranges[i]));
+            continue;
+        }
+        Numbers scores(given[i].size(), -INFINITY);  // of the tokens that are given and those that are missing
+        const Numbers& last = missing[i].back();
+        scores.insert(scores.end(), last.begin(), last.end());
+        laws.push_back(length_law(scores, ranges[i]));
+    }
+    return laws;
+}
+
 // The numbers of tokens that a target can have, with the tokens that are given. These are never cut.
-LengthTable::Range TargetRun::possible_lengths(const Sentence& source, const SearchOptions& o) const {
+LengthRange TargetRun::possible_lengths(const Sentence& source, const SearchOptions& o) const {
     const int given = int(given_tokens(source)), most = std::max(given, std::min(places(), given + o.maximum) - 1);
     return {std::min(given + o.minimum, most), most};
 }
 
-std::vector<MaskedCanvas> TargetRun::canvases_for(const Sentence& s, const SearchOptions& o, std::uint64_t seed) const {
+// `law` is the law of the number of tokens, if the canvas has one place for each.
+std::vector<MaskedCanvas> TargetRun::canvases_for(const Sentence& s, const Numbers& law, const SearchOptions& o,
+                                                  std::uint64_t seed) const {
     const int given = int(given_tokens(s));
     MaskedCanvas c;
     c.end = tokenizer.vocabulary().sep();
@@ -108,19 +143,43 @@ std::vector<MaskedCanvas> TargetRun::canvases_for(const Sentence& s, const Searc
         c.tokens.resize(places(), c.end);
         return std::vector<MaskedCanvas>(std::max(1, o.samples), c);
     }
-    const LengthTable::Range range = possible_lengths(s, o);
-    const int context = sizes(s, continues()).context;
     std::vector<int> lengths;
-    if (o.samples == 0) lengths = lengths_.best(context, std::max(1, o.unmask.lengths), range);
+    if (o.samples == 0) lengths = best_lengths(law, std::max(1, o.unmask.lengths));
     for (int i = 0; i < o.samples; i++)
-        lengths.push_back(lengths_.draw(
-            context, sampling_draw(seed, std::uint32_t(s.name), std::uint32_t(i), 0, "generate.length"), range));
+        lengths.push_back(
+            draw_length(law, sampling_draw(seed, std::uint32_t(s.name), std::uint32_t(i), 0, "generate.length")));
     std::vector<MaskedCanvas> all;
     for (int n : lengths) {
         all.push_back(c);
         all.back().minimum = n;
         all.back().tokens.resize(n, int(MaskedCanvas::hidden));
         all.back().tokens.push_back(c.end);
+        all.back().score = law.at(std::size_t(n));
+    }
+    return all;
+}
+
+// Hides as many tokens before each token of a text as are missing there by the most likely numbers, or by drawn ones.
+// `missing` are the results of UnmaskDecoder::missing(). Goes from left to right, as long as there are places left.
+std::vector<MaskedCanvas> TargetRun::with_gaps(const MaskedCanvas& text, const std::vector<Numbers>& missing,
+                                               const Sentence& source, const SearchOptions& o,
+                                               std::uint64_t seed) const {
+    std::vector<MaskedCanvas> all(std::max(1, o.samples), text);
+    for (int sample = 0; sample < int(all.size()); sample++) {
+        MaskedCanvas& c = all[std::size_t(sample)];
+        c.tokens.clear();
+        int room = places() - int(text.tokens.size());
+        for (std::size_t i = 0; i < text.tokens.size(); i++) {
+            const Numbers law = length_law(missing.at(i), {0, room});
+            const double u = sampling_draw(seed, std::uint32_t(source.name), std::uint32_t(sample), std::uint32_t(i),
+                                           "generate.length");
+            const int n = o.samples > 0 ? draw_length(law, u) : best_lengths(law, 1).at(0);
+            c.tokens.insert(c.tokens.end(), std::size_t(n), int(MaskedCanvas::hidden));
+            c.tokens.push_back(text.tokens[i]);
+            c.score += law[std::size_t(n)];
+            room -= n;
+        }
+        c.minimum = int(c.tokens.size()) - 1;
     }
     return all;
 }
@@ -142,7 +201,7 @@ MaskedCanvas TargetRun::canvas_of(const std::string& line, std::uint32_t number)
         throw BadInput(text("standard input, line ", number + 1, ": ", n, " tokens, expected at most ", places() - 1,
                             " (", continues() ? common().source_limit().setting : common().target_limit().setting,
                             ")"));
-    if (std::count(c.tokens.begin(), c.tokens.end(), int(MaskedCanvas::hidden)) == 0)
+    if (!counter() && std::count(c.tokens.begin(), c.tokens.end(), int(MaskedCanvas::hidden)) == 0)
         throw BadInput(text("standard input, line ", number + 1, ": nothing to write, expected at least one [MASK]"));
     c.end = tokenizer.vocabulary().sep();
     c.minimum = n;
@@ -150,12 +209,8 @@ MaskedCanvas TargetRun::canvas_of(const std::string& line, std::uint32_t number)
     return c;
 }
 
-// Adds log p(n) to the scores of targets whose length n comes from the table. If several lengths were tried, only the
-// target with the best score a token is kept.
-void TargetRun::choose_length(const Sentence& source, const SearchOptions& o, std::vector<Written>& found) const {
-    for (Written& w : found)
-        w.score +=
-            lengths_.log_p(sizes(source, continues()).context, int(w.tokens.size()), possible_lengths(source, o));
+// If several lengths were tried, keeps only the target with the best score a token.
+void TargetRun::choose_length(const SearchOptions& o, std::vector<Written>& found) {
     if (o.samples > 0) return;
     int rounds = 0;
     for (const Written& w : found) rounds += w.rounds;
@@ -179,13 +234,29 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
                                 "--threshold or --entropy-bound"));
         options.unmask.block = common().how.diffusion.block;
     }
-    for (int id : special_tokens())
-        if (id != tokenizer.vocabulary().sep() && id != tokenizer.vocabulary().unk()) options.forbidden.push_back(id);
+    forbid_all_but(tokenizer.vocabulary().sep(), options);
+    const bool from_laws = draws_length() && starts.empty();
+    std::vector<Tokens> given;
+    std::vector<LengthRange> ranges;
+    for (const Sentence* s : sources) {
+        given.emplace_back(s->ids.begin() + 1, s->ids.begin() + 1 + std::ptrdiff_t(given_tokens(*s)));
+        ranges.push_back(possible_lengths(*s, options));
+    }
+    const auto laws =
+        from_laws ? length_laws(sources, continues(), given, ranges) : std::vector<Numbers>(sources.size());
+    const auto hides = [&](const MaskedCanvas& c) {
+        return !counter() || std::count(c.tokens.begin(), c.tokens.end(), int(MaskedCanvas::hidden)) > 0;
+    };
+    std::vector<Tokens> left;  // of the texts from which an unknown number of tokens are missing
+    for (const MaskedCanvas& c : starts)
+        left.push_back(hides(c) ? Tokens() : Tokens(c.tokens.begin(), c.tokens.end() - 1));
+    const auto missing = this->missing(left.empty() ? Sentences() : sources, continues(), left);
     std::vector<MaskedCanvas> canvases;
     std::vector<std::size_t> ends;  // of the canvases of each source
     for (std::size_t i = 0; i < sources.size(); i++) {
-        const auto own = starts.empty() ? canvases_for(*sources[i], options, seed)
-                                        : std::vector<MaskedCanvas>(std::max(1, options.samples), starts[i]);
+        const auto own = starts.empty()     ? canvases_for(*sources[i], laws[i], options, seed)
+                         : hides(starts[i]) ? std::vector<MaskedCanvas>(std::max(1, options.samples), starts[i])
+                                            : with_gaps(starts[i], missing.at(i), *sources[i], options, seed);
         for (std::size_t sample = 0; sample < own.size(); sample++) {
             canvases.push_back(own[sample]);
             canvases.back().source = int(i);
@@ -216,7 +287,7 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
     std::vector<std::vector<Written>> all;
     for (std::size_t i = 0, from = 0; i < ends.size(); from = ends[i++]) {
         all.emplace_back(written.begin() + from, written.begin() + ends[i]);
-        if (draws_length() && starts.empty()) choose_length(*sources[i], options, all.back());
+        if (from_laws) choose_length(options, all.back());
     }
     return all;
 }

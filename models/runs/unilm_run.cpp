@@ -42,7 +42,7 @@ void UniLmSettings::declare(Config& c) {
 
 BackboneOptions UniLmSettings::net(int vocabulary_size) const {
     BackboneOptions o = model;
-    o.vocabulary = vocabulary_size;
+    o.vocabulary = vocabulary_size + counts();
     o.positions = std::max(o.positions, max_length + max_target);
     expect_types(o);
     if (!mask.empty() && mixture().has(Objective::ranks))

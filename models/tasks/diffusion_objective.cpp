@@ -136,6 +136,32 @@ Example diffusion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     return e;
 }
 
+template <DiffusionForm form>
+Example gaps(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    const Hidden text(form, s, o);
+    const int* const words = text.pair ? s.target.data() : s.ids.data() + 1;
+    const int k = int((unsigned __int128)(spread(s, 0, o)) * unsigned(text.tokens + 1) >> 64);
+    std::vector<char> missing(std::size_t(text.tokens) + 1);
+    for (std::size_t i : drawn(text.tokens, k, random_of_canvas("gaps", s, step, o))) missing[i] = 1;
+    Tokens left;
+    Labels labels;  // with places instead of rows
+    for (int i = 0, count = 0; i <= text.tokens; i++) {
+        if (missing[std::size_t(i)]) {
+            count++;
+            continue;
+        }
+        labels.push(int(left.size()), o.vocabulary + count);
+        left.push_back(words[i]);
+        count = 0;
+    }
+    Example e = canvas_rows(form, s, text.pair, {}, 0, left, o);
+    for (int& row : labels.rows) row += e.document.source;
+    e.labels = std::move(labels);
+    return e;
+}
+
+template Example gaps<DiffusionForm::one_stack>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
+template Example gaps<DiffusionForm::two_stacks>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
 template Example diffusion<DiffusionForm::one_stack>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
 template Example diffusion<DiffusionForm::blocks>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
 template Example diffusion<DiffusionForm::two_stacks>(const Sentence&, std::uint32_t, const ObjectiveOptions&);

@@ -22,6 +22,11 @@ Example diffusion(const Sentence& sentence, std::uint32_t step, const ObjectiveO
 template <DiffusionForm form>
 std::size_t diffusion_rows(const Sentence& sentence, const ObjectiveOptions& options);
 
+// The objective that tells diffusion how many tokens are missing where. From a text of n tokens, k are missing, with k
+// uniform from 0 to n.
+template <DiffusionForm form>
+Example gaps(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
+
 // Returns the rows of one canvas without labels: first the context, which is the source of a pair or, if `pair` is false,
 // the [CLS] of a text; then `clean`, the true tokens of blocks, from place 0 on; and then `shown`, the tokens or [MASK] of
 // the places from `first` on. The last ones are the target of the document.

@@ -418,6 +418,8 @@ const std::vector<Objective>& objectives(bool encoder) {
         {"block-diffusion", "the same for one block after another, each from the true blocks before it",
          diffusion_traits | Objective::ranks, diffusion<DiffusionForm::blocks>, block_streams,
          diffusion_rows<DiffusionForm::blocks>},
+        {"gaps", "how many tokens are missing before each token that is left of a target or a text", Objective::counts,
+         gaps<DiffusionForm::one_stack>, one_stack<source_alone_mask>},
         {"k-bert", "hidden tokens of a sentence whose words have facts",
          mask_token | Objective::ranks | Objective::scattered | Objective::trees, k_bert, knowledge},
         {"plm-shuffled", "the same by shuffled input, not told which place is next", none, plm_shuffled,

@@ -25,6 +25,8 @@
 //                 log-likelihood                                          Sahoo et al. 2024, Hoogeboom et al. 2022
 //   block-diffusion  diffusion of one block of K tokens after another (block_streams_mask): the tokens of a block are
 //                 predicted from all earlier blocks and from the visible tokens of the block      Arriola et al. 2025
+//   gaps          the mask of diffusion, on a text from which a random number of tokens are missing. Each of its tokens,
+//                 and its end, predict how many tokens are missing before them  Ghazvininejad et al. 2019, Gu et al. 2019
 //   k-bert        mlm on a sentence tree: facts are attached to words of the sentence, and only these words see them
 //                 (knowledge_mask)                                                     Liu et al. 2020
 //   plm-shuffled  causal; the tokens come in a random order, each with its position in the text. Each row predicts the
@@ -37,6 +39,7 @@
 //                 the true tokens before it. Every token keeps its position in the sentence       Song et al. 2019
 //   diffusion     the encoder reads a pair's source. The decoder, with a full mask, reads the target, of which a random
 //                 number of tokens are hidden, and predicts them; the loss is a bound, as on one stack
+//   gaps          as on one stack; the decoder reads the text with missing tokens
 //
 // Insertion (models/tasks/insertion_objective.cpp):
 //   insertion            an encoder reads the source, and a decoder with a full mask reads a subset of the target's
@@ -184,6 +187,7 @@ struct Objective {
         at_mask = 512,         // the next token is predicted by a [MASK] in its place, not by the row before it
         bound = 2048,          // the loss is an upper bound on the negative log-likelihood, not the latter itself
         canvases = 4096,       // draws ObjectiveOptions::canvases canvases of each sentence
+        counts = 8192,         // predicts numbers: the number c is the token V + c, a row of the embedding of its own
     };
     unsigned traits;
     bool has(Trait trait) const { return traits & trait; }

@@ -61,6 +61,9 @@ const std::vector<Objective>& encoder_decoder_objectives() {
         {"diffusion", "a random number of hidden tokens of the target, by a bound on the likelihood",
          Objective::pairs | Objective::encoder | diffusion_traits, diffusion<DiffusionForm::two_stacks>,
          two_stacks<full_mask>, diffusion_rows<DiffusionForm::two_stacks>},
+        {"gaps", "how many tokens are missing before each token that is left of the target",
+         Objective::pairs | Objective::encoder | Objective::counts, gaps<DiffusionForm::two_stacks>,
+         two_stacks<full_mask>},
     };
     return all;
 }

@@ -18,27 +18,35 @@ double LengthTable::count(int source, int target) const {
     return found == row->second.end() ? 1 : double(found->second) + 1;
 }
 
-double LengthTable::log_p(int source, int target, Range range) const {
-    double sum = 0;
-    for (int n = range.least; n <= range.most; n++) sum += count(source, n);
-    return std::log(count(source, target) / sum);
+Numbers LengthTable::law(int source, LengthRange range) const {
+    Numbers scores;
+    for (int n = 0; n <= range.most; n++) scores.push_back(std::log(count(source, n)));
+    return length_law(scores, range);
 }
 
-std::vector<int> LengthTable::best(int source, int count, Range range) const {
-    std::vector<int> all(std::max(0, range.most - range.least + 1));
-    std::iota(all.begin(), all.end(), range.least);
-    std::stable_sort(all.begin(), all.end(),
-                     [&](int a, int b) { return this->count(source, a) > this->count(source, b); });
+Numbers length_law(const Numbers& scores, LengthRange range) {
+    Numbers law(std::size_t(range.most) + 1, -INFINITY);
+    const auto first = scores.begin() + range.least, end = scores.begin() + range.most + 1;
+    const double largest = *std::max_element(first, end);
+    double sum = 0;
+    for (auto each = first; each < end; each++) sum += std::exp(*each - largest);
+    std::transform(first, end, law.begin() + range.least, [&](double s) { return s - largest - std::log(sum); });
+    return law;
+}
+
+std::vector<int> best_lengths(const Numbers& law, int count) {
+    std::vector<int> all;
+    for (int n = 0; n < int(law.size()); n++)
+        if (law[std::size_t(n)] > -INFINITY) all.push_back(n);
+    std::stable_sort(all.begin(), all.end(), [&](int a, int b) { return law[std::size_t(a)] > law[std::size_t(b)]; });
     all.resize(std::min(all.size(), std::size_t(count)));
     return all;
 }
 
-int LengthTable::draw(int source, double u, Range range) const {
-    double left = 0;
-    for (int n = range.least; n <= range.most; n++) left += u * count(source, n);
-    for (int n = range.least; n < range.most; n++)
-        if ((left -= count(source, n)) < 0) return n;
-    return range.most;
+int draw_length(const Numbers& law, double u) {
+    for (int n = 0; n + 1 < int(law.size()); n++)
+        if ((u -= std::exp(law[std::size_t(n)])) < 0) return n;
+    return int(law.size()) - 1;
 }
 
 std::string LengthTable::lines() const {

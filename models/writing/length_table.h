@@ -8,21 +8,24 @@
 
 namespace masquerade {
 
+// The numbers of tokens that are possible, from least to most.
+struct LengthRange {
+    int least, most;
+};
+// Returns log p of each number of tokens, from 0 to range.most, with p proportional to exp(scores[n]). Numbers that are
+// not possible have the probability 0.
+Numbers length_law(const Numbers& scores, LengthRange range);
+// Returns the `count` most likely numbers, or all that are possible if there are fewer. The most likely one comes first;
+// of equally likely ones, the smaller one.
+std::vector<int> best_lengths(const Numbers& law, int count);
+// Draws a number with the random number u in (0,1).
+int draw_length(const Numbers& law, double u);
+
 class LengthTable {
   public:
-    // The numbers of a target that are possible: from least to most. The probabilities of all other numbers are 0.
-    struct Range {
-        int least, most;
-    };
-
     void add(int source, int target) { counts_[source][target]++; }
     bool empty() const { return counts_.empty(); }
-    double log_p(int source, int target, Range range) const;
-    // Returns the `count` most likely numbers, or all of them if there are fewer. The most likely one comes first; of
-    // equally likely ones, the smaller one.
-    std::vector<int> best(int source, int count, Range range) const;
-    // Draws a number with the random number u in (0,1).
-    int draw(int source, double u, Range range) const;
+    Numbers law(int source, LengthRange range) const;
 
     // A line for each pair of numbers that occurs: tokens of the source, tokens of the target, and how often. read()
     // throws BadInput if a line is anything else; `name` is the name of the file.

@@ -111,6 +111,7 @@ class Unmasking {
     Written result() {
         const auto end = std::find(canvas.tokens.begin(), canvas.tokens.end(), canvas.end);
         written.ended = end != canvas.tokens.end() && !given_[std::size_t(end - canvas.tokens.begin())];
+        written.score = canvas.score;
         for (double each : log_p_) written.score += each;
         written.tokens.assign(canvas.tokens.begin(), end);
         written.came.resize(written.tokens.size());

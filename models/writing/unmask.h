@@ -22,6 +22,7 @@ struct MaskedCanvas {
     // The token that ends the text; -1: none. Behind the first end token, every place holds this token. A hidden place
     // cannot become the end if a word is visible behind it, or if its index is below `minimum`.
     int end = -1, minimum = 0;
+    double score = 0;             // log p of the number of places, which Written::score includes
     std::vector<int> asked = {};  // the hidden places whose logits are needed, in order
 };
 
@@ -72,7 +73,7 @@ double visible_after(const UnmaskOptions& options, int step, double places = 1);
 
 // Writes all hidden places. Uses these options of the search: samples (0: the most likely tokens), temperature, top_k,
 // top_p, forbidden, unmask and canvas.threshold. In Written, `tokens` are the tokens before the end, `rounds` counts
-// the passes of the model, `ended` says whether a place was written that ends the text, and `score` is the sum of the log probabilities of the written tokens.
+// the passes of the model, `ended` says whether a place was written that ends the text, and `score` is the sum of MaskedCanvas::score and of the log probabilities of the written tokens.
 std::vector<Written> unmask_canvases(PlaceModel& model, std::vector<MaskedCanvas> starts, const SearchOptions& options,
                                      std::uint64_t seed);
 

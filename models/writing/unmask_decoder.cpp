@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/tensor/copy.h"
+#include "engine/tensor/numbers.h"
 #include "models/tasks/diffusion_objective.h"
 
 namespace masquerade {
@@ -169,6 +170,37 @@ const float* UnmaskDecoder::logits(const std::vector<const MaskedCanvas*>& canva
     copy_bytes(z.data, z.device, logits_.data(), Device::cpu, z.bytes());
     tape_.end();
     return logits_.data();
+}
+
+std::vector<std::vector<Numbers>> UnmaskDecoder::missing(const Sentences& sentences, const std::vector<Tokens>& left,
+                                                         int end) {
+    const Backbone& stack = net_.head_stack();
+    std::vector<std::vector<Numbers>> all;
+    while (all.size() < sentences.size()) {
+        std::vector<Example> examples;
+        for (std::size_t i = all.size(); i < std::min(sentences.size(), all.size() + 64); i++) {
+            Tokens shown = left[i];
+            shown.push_back(end);
+            Example e = canvas_rows(diffusion_form(objective_), *sentences[i], !text_, {}, 0, shown, options_);
+            for (int row = e.document.source; row < e.rows.count(); row++) e.labels.push(row, 0);
+            examples.push_back(std::move(e));
+        }
+        batch_ = pack(examples, 1);
+        objective_.give_masks(batch_, options_);
+        tape_.begin("missing");
+        const OnHost z(stack.logits(tape_, net_.hidden(tape_, batch_))->view());
+        for (std::size_t i = 0, row = 0; i < examples.size(); i++) {
+            all.emplace_back();
+            for (int each = 0; each < examples[i].labels.size(); each++, row++) {
+                Numbers logits;
+                for (int id = options_.vocabulary; id < vocabulary(); id++)
+                    logits.push_back(z[row * vocabulary() + id]);
+                all.back().push_back(std::move(logits));
+            }
+        }
+        tape_.end();
+    }
+    return all;
 }
 
 }  // namespace masquerade

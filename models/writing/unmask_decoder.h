@@ -25,6 +25,10 @@ class UnmaskDecoder : public PlaceModel {
     void read(const Sentences& sources, int canvases, int places);
     int vocabulary() const override { return net_.head_stack().options.vocabulary; }
     const float* logits(const std::vector<const MaskedCanvas*>& canvases) override;
+    // For an objective with the trait `counts`. left[i] are tokens of the text of sentence i, from which others are
+    // missing. Returns for each sentence, and for each of these tokens and the end behind them, the logits of 0, 1, ..
+    // tokens that are missing before it. Does not change what read() has read.
+    std::vector<std::vector<Numbers>> missing(const Sentences& sentences, const std::vector<Tokens>& left, int end);
 
     int rows() const { return batch_rows_; }  // how many rows the last pass computed
 

@@ -421,18 +421,47 @@ TEST_CASE("unmask run: what cannot be written, and options of other runs, are re
     CHECK_SAYS(written(*both, steps, {"who?"}).substr(0, 10), "  0  who ?");
 }
 
+namespace {
+
+// Returns log p of each number of tokens of the target of a sentence or, if `text`, of its [CLS]: the row of [SEP] behind
+// an empty target predicts the number n as token V + n.
+Numbers counted_law(const TargetRun& run, const Sentence& sentence, bool text, int places) {
+    const ObjectiveOptions o = run.objective_options();
+    Example e;
+    const int context = text ? 1 : int(sentence.ids.size());
+    for (int i = 0; i < context; i++) e.rows.push(sentence.ids[std::size_t(i)], o.source_type, i, sentence.name);
+    e.rows.push(run.tokenizer.vocabulary().sep(), text ? o.source_type : o.target_type, context, sentence.name);
+    e.document = {context, 1};
+    Numbers scores;
+    for (int n = 0; n < places; n++) {
+        e.labels = Labels();
+        e.labels.push(context, o.vocabulary + n);
+        Batch batch = pack({e}, 1);
+        run.counter()->give_masks(batch, o);
+        Arena arena(Device::cpu, Blocks::kept);
+        Tape tape(arena, DType::f32);
+        tape.begin("law");
+        scores.push_back(-numbers_of(run.net().losses(tape, batch).each->view()).at(0));
+    }
+    return length_law(scores, {0, places - 1});
+}
+
+}  // namespace
+
 TEST_CASE("unmask run: with canvas=drawn, a target has a length of the training text") {
     const TrainingText text = questions();
-    for (bool pairs : {false, true}) {
-        const auto run = run_of("diffusion", pairs, DiffusionRule::drawn);
+    for (const int kind : {0, 1, 2, 3}) {
+        const bool pairs = kind & 1, counts = kind & 2;
+        const auto run = run_of(counts ? "diffusion:1,gaps:1" : "diffusion", pairs, DiffusionRule::drawn);
         // The table has the lengths of all sentences.
         std::vector<Sentence> all = run->sentences(text.train, pairs ? text.train_targets : Strings());
         LengthTable wanted;
         for (const Sentence& s : all)
             wanted.add(pairs ? int(s.ids.size()) : 1, pairs ? int(s.target.size()) - 1 : int(s.ids.size()) - 2);
-        CHECK(run->lengths().lines() == wanted.lines());
+        CHECK(run->lengths().lines() == (counts ? "" : wanted.lines()));
         const int places = pairs ? 12 : 15, context = pairs ? int(all[0].ids.size()) : 1;
-        const LengthTable::Range range{0, places - 1};
+        const LengthRange range{0, places - 1};
+        const Numbers law = counts ? counted_law(*run, all[0], !pairs, places) : wanted.law(context, range);
 
         // The target with the best mean log p is kept, with log p of the length and a token for the end.
         std::vector<Sentence> sources = pairs ? run->sentences({text.train[0]}) : run->beginnings({""});
@@ -442,23 +471,24 @@ TEST_CASE("unmask run: with canvas=drawn, a target has a length of the training 
             return run->unmask(pointers_to(sources), o, 1).at(0);
         };
         REQUIRE(tried(1).size() == 1);
-        CHECK(int(tried(1)[0].tokens.size()) == wanted.best(context, 1, range).at(0));
+        CHECK(int(tried(1)[0].tokens.size()) == best_lengths(law, 1).at(0));
         double best = -INFINITY;
-        for (int n : wanted.best(context, 4, range)) {
+        for (int n : best_lengths(law, 4)) {
+            if (n == 0 && counts) continue;  // such a canvas would be a text from which tokens are missing
             MaskedCanvas start;
             start.end = run->tokenizer.vocabulary().sep(), start.minimum = n;
             start.tokens = Tokens(std::size_t(n), int(MaskedCanvas::hidden));
             start.tokens.push_back(start.end);
             o.unmask.lengths = 0;
             const Written w = run->unmask(pointers_to(sources), o, 1, {start}).at(0).at(0);
-            best = std::max(best, (w.score + wanted.log_p(context, n, range)) / (n + 1));
+            best = std::max(best, (w.score + law[std::size_t(n)]) / (n + 1));
         }
         const Written found = tried(4).at(0);
         int rounds = 0;  // without a threshold, a pass writes one token
-        for (int n : wanted.best(context, 4, range)) rounds += n;
+        for (int n : best_lengths(law, 4)) rounds += n;
         CHECK(found.rounds == int(found.tokens.size()));
         CHECK(found.rounds + found.rounds_of_others == rounds);
-        CHECK(std::abs(found.score / double(found.tokens.size() + 1) - best) < 1e-9);
+        CHECK(std::abs(found.score / double(found.tokens.size() + 1) - best) < (counts ? 1e-7 : 1e-9));
 
         // Samples draw their lengths.
         SearchOptions draws;
@@ -466,17 +496,62 @@ TEST_CASE("unmask run: with canvas=drawn, a target has a length of the training 
         double sum = 0, expected = 0;
         const auto drawn = [&] { return run->unmask(pointers_to(sources), draws, 1).at(0); };
         for (const Written& w : drawn()) sum += double(w.tokens.size()) / 400;
-        for (int n = 0; n < places; n++) expected += n * std::exp(wanted.log_p(context, n, range));
+        for (int n = 0; n < places; n++) expected += n * std::exp(law[std::size_t(n)]);
         CHECK(std::abs(sum - expected) < 0.5);
         draws.minimum = 3, draws.maximum = 5;
         for (const Written& w : drawn()) CHECK((w.tokens.size() == 3 || w.tokens.size() == 4));
         // A text in a run of pairs is the target of [CLS], with the places of a text.
         const std::vector<Sentence> text_alone = run->sentences({text.train[0]});
-        CHECK(run->length_cost({&text_alone[0]}) ==
-              -wanted.log_p(1, int(text_alone[0].ids.size()) - 2, LengthTable::Range{0, 14}));
+        const Numbers of_text = counts ? counted_law(*run, text_alone[0], true, 15) : wanted.law(1, {0, 14});
+        CHECK(std::abs(run->length_cost({&text_alone[0]}) + of_text[text_alone[0].ids.size() - 2]) < 1e-6);
         const double cost = run->length_cost({&all[0]});
-        CHECK(cost ==
-              -wanted.log_p(context, pairs ? int(all[0].target.size()) - 1 : int(all[0].ids.size()) - 2, range));
+        CHECK(std::abs(cost + law[pairs ? all[0].target.size() - 1 : all[0].ids.size() - 2]) < 1e-6);
+    }
+}
+
+TEST_CASE("unmask run: a text without [MASK] gets as many as are missing before each of its tokens") {
+    for (bool pairs : {false, true}) {
+        const auto run = run_of("diffusion:1,gaps:1", pairs, DiffusionRule::drawn);
+        const std::vector<Sentence> sources = pairs ? run->sentences({"who?"}) : run->beginnings({""});
+        const Tokens words = run->tokenizer.encode("where are you");
+        const int sep = run->tokenizer.vocabulary().sep(), places = pairs ? 12 : 15;
+        UnmaskDecoder decoder(run->net(), *run->counter(), run->objective_options(), !pairs);
+        const std::vector<Numbers> missing = decoder.missing({&sources[0]}, {words}, sep).at(0);
+        REQUIRE(missing.size() == words.size() + 1);
+        Tokens expected;  // with -1 for what is missing
+        double score = 0;
+        for (std::size_t i = 0; i <= words.size(); i++) {
+            const int room = places - 1 - int(expected.size()) - int(words.size() - i);
+            const Numbers law = length_law(missing[i], {0, room});
+            const auto best = std::max_element(law.begin(), law.end());
+            expected.insert(expected.end(), std::size_t(best - law.begin()), -1);
+            if (i < words.size()) expected.push_back(words[i]);
+            score += *best;
+        }
+        MaskedCanvas start = run->canvas_of("where are you", 0);
+        SearchOptions o;
+        o.unmask.per_pass = 1000;
+        const Written w = run->unmask(pointers_to(sources), o, 1, {start}).at(0).at(0);
+        REQUIRE(w.tokens.size() == expected.size());
+        for (std::size_t i = 0; i < expected.size(); i++) {
+            CHECK((w.came[i] == 0) == (expected[i] >= 0));
+            CHECK((expected[i] < 0 || w.tokens[i] == expected[i]));
+        }
+        CHECK(w.score <= score);
+        // Drawn numbers follow the law, and each sample has its own.
+        o.samples = 600;
+        std::vector<int> seen(std::size_t(places), 0);
+        const std::vector<Written> drawn = run->unmask(pointers_to(sources), o, 1, {start}).at(0);
+        for (const Written& each : drawn) {
+            int first = 0;
+            while (each.came[std::size_t(first)] > 0) first++;
+            seen[std::size_t(first)]++;
+        }
+        const Numbers law = length_law(missing[0], {0, places - 1 - int(words.size())});
+        for (std::size_t n = 0; n < law.size(); n++)
+            CHECK(std::abs(seen[n] - 600 * std::exp(law[n])) < 5 + 4 * std::sqrt(600 * std::exp(law[n])));
+        // An empty line is a text from which all tokens are missing.
+        CHECK(run->canvas_of("", 0).tokens == Tokens{sep});
     }
 }
 

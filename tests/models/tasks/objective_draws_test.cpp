@@ -426,6 +426,36 @@ Outcomes diffusion(const Sentence& s, const ObjectiveOptions& o) {
         }
     return outcomes;
 }
+// Each number of missing tokens is as likely as any other, and so is each set of as many tokens.
+template <bool two_stacks = false>
+Outcomes gaps(const Sentence& s, const ObjectiveOptions& o) {
+    const bool pair = !s.target.empty();
+    const Ids context = pair ? s.ids : Ids{cls}, text = pair ? s.target : Ids(s.ids.begin() + 1, s.ids.end());
+    const int n = int(text.size()) - 1, start = two_stacks ? 0 : int(context.size());
+    Outcomes outcomes;
+    for (int set = 0; set < 1 << n; set++) {
+        double sets = 1;  // sets of as many tokens
+        for (int i = 0, k = 0; i < n; i++)
+            if (set >> i & 1) sets = sets * (n - k) / (k + 1), k++;
+        Example e;
+        for (int i = 0; i < int(context.size()); i++)
+            push(two_stacks ? e.source : e.rows, context[std::size_t(i)], of_source, i, s);
+        e.document.source = e.rows.count();
+        for (int i = 0, missing = 0; i <= n; i++) {
+            if (i < n && set >> i & 1) {
+                missing++;
+                continue;
+            }
+            e.labels.push(e.rows.count(), o.vocabulary + missing);
+            push(e.rows, text[std::size_t(i)], pair ? of_target : of_source, start + e.rows.count() - e.document.source,
+                 s);
+            missing = 0;
+        }
+        e.document.target = e.rows.count() - e.document.source;
+        outcomes.push_back({1.0 / (n + 1) / sets, e});
+    }
+    return outcomes;
+}
 Outcomes plm_shuffled(const Sentence& s, const ObjectiveOptions&) {
     const Whole all(s);
     Ids order = in_order(all.size());
@@ -602,6 +632,8 @@ const std::map<std::string, Define> definitions = {{"mlm", mlm},
                                                    {"diffusion", diffusion<false>},
                                                    {"block-diffusion", diffusion<true>},
                                                    {"diffusion, two stacks", diffusion<false, true>},
+                                                   {"gaps", gaps<>},
+                                                   {"gaps, two stacks", gaps<true>},
                                                    {"k-bert", k_bert},
                                                    {"plm-shuffled", plm_shuffled},
                                                    {"seq2seq", seq2seq},
@@ -742,6 +774,13 @@ TEST_CASE("objective draws: diffusion hides a target or a text, with one place f
                 else
                     check(find_objective("diffusion"), *s, o, 6000);
             }
+}
+
+TEST_CASE("objective draws: gaps counts what is missing from a target or a text") {
+    const Sentence pair{{cls, 5, 6, sep}, 7, {6, 7, 5, 5, sep}}, alone{{cls, 5, 5, 7, sep}, 8, {}},
+        empty{{cls, sep}, 9, {}};
+    for (const Sentence* s : {&pair, &alone, &empty}) check(find_objective("gaps"), *s, options(), 6000);
+    check(find_objective("gaps", true), pair, options(), 6000);
 }
 
 TEST_CASE("objective draws: block-diffusion hides places in every block, and shows the true blocks before it") {

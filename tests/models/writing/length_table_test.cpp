@@ -19,7 +19,7 @@ LengthTable table() {
     return t;
 }
 
-constexpr LengthTable::Range all = {0, 5};
+constexpr LengthRange all = {0, 5};
 
 }  // namespace
 
@@ -27,21 +27,21 @@ TEST_CASE("length table: the counts of a source's length, plus 1") {
     const LengthTable t = table();
     // counts + 1 of 0 to 5: 1 1 3 4 1 2
     for (const auto& [n, share] : {std::pair(0, 1), {1, 1}, {2, 3}, {3, 4}, {4, 1}, {5, 2}})
-        CHECK(std::abs(std::exp(t.log_p(7, n, all)) - share / 12.0) < 1e-12);
-    CHECK(std::abs(std::exp(t.log_p(7, 3, {3, 4})) - 0.8) < 1e-12);
-    CHECK(std::abs(std::exp(t.log_p(8, 3, all)) - 1 / 6.0) < 1e-12);  // no source of this length
-    CHECK(t.best(7, 3, all) == std::vector<int>{3, 2, 5});
-    CHECK(t.best(7, 9, all) == std::vector<int>{3, 2, 5, 0, 1, 4});
-    CHECK(t.best(7, 2, {4, 5}) == std::vector<int>{5, 4});
-    CHECK(t.best(8, 2, all) == std::vector<int>{0, 1});
+        CHECK(std::abs(std::exp(t.law(7, all)[std::size_t(n)]) - share / 12.0) < 1e-12);
+    CHECK(std::abs(std::exp(t.law(7, {3, 4})[3]) - 0.8) < 1e-12);
+    CHECK(std::abs(std::exp(t.law(8, all)[3]) - 1 / 6.0) < 1e-12);  // no source of this length
+    CHECK(best_lengths(t.law(7, all), 3) == std::vector<int>{3, 2, 5});
+    CHECK(best_lengths(t.law(7, all), 9) == std::vector<int>{3, 2, 5, 0, 1, 4});
+    CHECK(best_lengths(t.law(7, {4, 5}), 2) == std::vector<int>{5, 4});
+    CHECK(best_lengths(t.law(8, all), 2) == std::vector<int>{0, 1});
 }
 
 TEST_CASE("length table: draws") {
     const LengthTable t = table();
     std::vector<int> counts(6);
-    for (int i = 0; i < 1200; i++) counts[std::size_t(t.draw(7, (i + 0.5) / 1200, all))]++;
+    for (int i = 0; i < 1200; i++) counts[std::size_t(draw_length(t.law(7, all), (i + 0.5) / 1200))]++;
     CHECK(counts == std::vector<int>{100, 100, 300, 400, 100, 200});
-    CHECK(t.draw(7, 0.5, {4, 4}) == 4);
+    CHECK(draw_length(t.law(7, {4, 4}), 0.5) == 4);
 }
 
 TEST_CASE("length table: its lines") {
