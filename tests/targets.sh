@@ -253,6 +253,17 @@ is 'diffusion after seq2seq: measures' 'bound noise perplexity sentence tokens' 
     "$(evaluate unhides | sed -n 's/^diffusion\.\([a-z]*\) .*/\1/p' | sort | xargs)"
 refuses 'diffusion: shares in the wrong order' 2 'masked=0.8:0.2: expected LOW:HIGH with 0 <= LOW < HIGH <= 1' \
     train unilm $small objective=diffusion masked=0.8:0.2 $on_pairs --steps 1 --out refused
+refuses 'gaps: a canvas with all places' 2 'gaps says how many places a canvas of diffusion has; expected objective=diffusion:1,gaps:1 canvas=drawn' \
+    train unilm $small objective=diffusion,gaps $on_pairs --steps 1 --out refused
+train unilm $small objective=diffusion:1,gaps:1 canvas=drawn --init lm $on_pairs --steps 30 --out counts > /dev/null
+is 'gaps after lm: status' 0 $?
+is 'gaps: no table of lengths' 0 "$(find counts -name lengths.txt | wc -l)"
+is 'gaps: measures' 'bound length noise perplexity sentence tokens loss perplexity tokens' \
+    "$(evaluate counts | sed -n 's/^\(diffusion\|gaps\)\.\([a-z]*\) .*/\1 \2/p' | sort | cut -d ' ' -f 2 | xargs)"
+is 'gaps: a target for each source' 9 "$(generate counts < sources.txt | wc -l)"
+is 'gaps: words stay' 1 "$(echo 'a	red cup' | generate counts --canvas | grep -c 'red.* cup\|red cup')"
+train unilm $small objective=lm --init counts $on_pairs --steps 1 --out forgets > /dev/null
+is 'lm after gaps: status' 0 $?
 refuses 'a block of no token' 2 'block' train unilm $small objective=block-diffusion block=0 $on_pairs --steps 1 --out refused
 refuses 'blocks have a mask of their own' 2 'needs a mask of its own' \
     train unilm $small objective=block-diffusion mask='A full; B full sees A' $on_pairs --steps 1 --out refused

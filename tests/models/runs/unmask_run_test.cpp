@@ -537,7 +537,14 @@ TEST_CASE("unmask run: a text without [MASK] gets as many as are missing before 
             CHECK((w.came[i] == 0) == (expected[i] >= 0));
             CHECK((expected[i] < 0 || w.tokens[i] == expected[i]));
         }
-        CHECK(w.score <= score);
+        MaskedCanvas hidden = start;
+        hidden.tokens = expected;
+        hidden.tokens.push_back(sep);
+        hidden.minimum = int(expected.size());
+        const Written same = run->unmask(pointers_to(sources), o, 1, {hidden}).at(0).at(0);
+        CHECK(same.tokens == w.tokens);
+        CHECK(std::count(expected.begin(), expected.end(), -1) > 0);
+        CHECK(std::abs(w.score - same.score - score) < 1e-6);
         // Drawn numbers follow the law, and each sample has its own.
         o.samples = 600;
         std::vector<int> seen(std::size_t(places), 0);
