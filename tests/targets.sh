@@ -341,6 +341,16 @@ refuses 'points of nothing' 2 'requires --interpolate' generate latents --points
 refuses 'more than can be written' 2 '--minimum 100 is more than the 20 tokens' generate latents --minimum 100
 is 'a vocabulary and its size' 1 "$(train univae --init latents vocabulary=90 max_length=20 latent_layers=1 batch_tokens=200 --data sentences.txt --steps 1 --out sized 2>&1 | grep -c 'vocabulary=90 is ignored: no vocabulary is learned, because --init has one')"
 refuses 'labels twice' 2 '--labels has a number twice' evaluate latents --labelled labelled.tsv --labels 1,1 --limit 5 --samples 5
+for objective in lm-reverse diffusion block-diffusion; do
+    train unilm $small layers=1 objective=$objective --data sentences.txt --steps 5 --out texts-$objective > /dev/null
+    is "samples of $objective" 1 "$(evaluate texts-$objective --limit 5 --samples 20 | grep -c '^samples  *20.000')"
+done
+is 'samples of lm, judged' 1 "$(evaluate judge --limit 5 --samples 20 --judge judge | grep -c '^samples_judged')"
+is 'no samples of texts unless asked for' 0 "$(evaluate judge --limit 5 | grep -c '^samples')"
+refuses 'samples of a run of pairs' 2 'is of runs that generate texts from nothing, which this run of objective=lm does not' \
+    evaluate lm-of-pairs --samples 20
+refuses 'samples of a run that does not write' 2 'which this run of objective=mlm does not' evaluate mlm --samples 20
+refuses 'a judge without samples' 2 '--judge measures samples: give --samples N as well' evaluate judge --judge judge
 refuses 'a judge that is none' 2 'mlm is no language model; a run of ./train unilm objective=lm is expected' evaluate latents --limit 5 --judge mlm
 train univae $latent pairs=true $on_pairs --steps 5 --out paraphrase > /dev/null
 is 'latents of pairs' 0 $?

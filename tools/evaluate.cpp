@@ -128,12 +128,13 @@ class ComparisonTable {
 std::vector<std::pair<Options, unsigned>> declare_groups(Options& app, Measuring& how) {
     Options latents = app.group("of univae");
     latents.number("--importance", how.importance, 1, 100000, "importance samples per sentence (default: 20)", "S");
-    latents.number("--samples", how.samples, 1, 1000000, "number of samples from the model (default: 1000)");
     declare_samples(latents, how.sampling);
-    latents.input("--judge", how.judge, "RUN",
-                  "a language model (unilm objective=lm): the samples' perplexity under it");
     latents.flag("--swap", how.swap,
                  "swap the latents of layers with another sentence, and measure which sentence the result resembles");
+    Options texts = app.group("of univae, and of unilm trained on texts");
+    texts.number("--samples", how.samples, 1, 1000000,
+                 "number of samples from the model, which are measured (default: 1000; of unilm: none)");
+    texts.input("--judge", how.judge, "RUN", "a language model (unilm objective=lm): the samples' perplexity under it");
     Options targets = app.group("of unilm and seq2seq");
     targets.number("--beam", how.search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)",
                    "K");
@@ -143,6 +144,7 @@ std::vector<std::pair<Options, unsigned>> declare_groups(Options& app, Measuring
     targets.output("--outputs", how.outputs, "FILE",
                    "write source<TAB>output<TAB>reference, and the reference as it was tokenized for the comparison");
     return {{latents, Family::of_latents},
+            {texts, Family::of_latents | Family::of_search},
             {targets, Family::of_search | Family::of_insertion},
             {declare_insertion(app, how.search.canvas), Family::of_insertion | Family::of_latents},
             {declare_any_order(app, how.search.canvas), Family::of_insertion | Family::of_latents | Family::of_search},

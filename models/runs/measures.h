@@ -35,12 +35,14 @@ struct Measuring {
     int limit = 1000;  // maximum number of lines or examples
     std::uint64_t seed = 1;
     Device device = Device::cpu;
-    // For runs with latents. importance: number of importance samples per sentence, for -log p(x). samples: number of
-    // samples to generate and measure. swap: whether to measure texts after latents were swapped between sentences.
-    // judge: path of a run whose language model computes the perplexity of the samples; empty: none.
+    // For runs with latents. importance: number of importance samples per sentence, for -log p(x). swap: whether to
+    // measure texts after latents were swapped between sentences.
     SampleOptions sampling;
-    int importance = 20, samples = 1000;
+    int importance = 20;
     bool swap = false;
+    // For runs that generate texts. samples: number of samples to generate and measure; 0: as many as the family's
+    // default. judge: path of a run whose language model computes the perplexity of the samples; empty: none.
+    int samples = 0;
     std::string judge;
     // For runs that generate targets. characters: whether targets are compared by characters instead of words. outputs:
     // path of a file to which sources, generated targets and references are written; empty: none.

@@ -6,7 +6,7 @@
 #include "engine/base/processes.h"
 #include "engine/base/write_file.h"
 #include "models/scoring/source_baselines.h"
-#include "models/runs/measures.h"
+#include "models/runs/sample_measures.h"
 #include "models/runs/target_run.h"
 #include "models/scoring/text_metrics.h"
 #include "models/runs/origin.h"
@@ -95,7 +95,31 @@ Strings TargetRun::write_lines(const Sentences& sources, const SearchOptions& op
     return gather_lists(lines);
 }
 
+// Samples texts, each from nothing. May append measures of the generation to `rows`.
+Strings TargetRun::sampled_lines(int count, SearchOptions options, std::uint64_t seed,
+                                 std::vector<Measure>& rows) const {
+    options.samples = 1;
+    const bool backward = !unmasks(options) && !writes();
+    std::vector<Sentence> from = backward ? endings(Strings(count)) : beginnings(Strings(count));
+    for (int i = 0; i < count; i++) from[i].name = i;
+    const Sentences sources = pointers_to(from);
+    if (!backward) return write_lines(sources, options, seed, rows);
+    Strings lines;
+    for (const Hypotheses& h : write_before(own_part(sources, 64), options, seed))
+        lines.push_back(decode(h.at(0).tokens));
+    return gather_lists(lines);
+}
+
 Measures TargetRun::measures(const Measuring& how) {
+    const bool sampling = how.samples > 0;
+    const bool from_nothing = (continues() && (writes() || unmasks())) || (writes_backward() && !writes());
+    if ((sampling || !how.judge.empty()) && !from_nothing)
+        throw BadUsage(text(sampling ? "--samples" : "--judge",
+                            " is of runs that generate texts from nothing, which this run of objective=", objective(),
+                            " does not"));
+    if (!sampling && !how.judge.empty()) throw BadUsage("--judge measures samples: give --samples N as well");
+    const std::optional<Judge> judge =
+        how.judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, how.judge, how.device);
     TrainingText t = read_again(origin_of(run_json, how.run + "/run.json"));
     if (!how.data.empty()) {
         Text given = read_text(how.data);
@@ -119,7 +143,7 @@ Measures TargetRun::measures(const Measuring& how) {
         refuse_sentences(how.data.empty() ? t.origin.name : how.data);
     // A run of masked diffusion that continues texts would take a whole source, with its end, as given.
     const bool writing = pairs && (writes() || unmasks()) && !(diffusion() && continues());
-    if (!writing || (diffusion() && !unmasks(how.search)))
+    if (!(writing || sampling) || (diffusion() && !unmasks(how.search)))
         refuse_unmasking(how.search, !pairs        ? "./evaluate writes targets only for pairs"
                                      : continues() ? "./evaluate writes no targets with a run of texts"
                                                    : no_lengths);
@@ -160,6 +184,12 @@ Measures TargetRun::measures(const Measuring& how) {
         if (!how.outputs.empty())
             throw BadUsage(text("--outputs: targets are written only for pairs; ", how.run, " was trained on ",
                                 objective(), pairs ? "" : ", and the text holds no pairs"));
+        if (sampling && t.packed)
+            log_line("note: ", t.origin.name, " is a packed text, so samples are not compared with training lines");
+        table.heads = {"samples", "held out"}, table.keys = {"held_out"};
+        if (sampling && !t.train.empty())
+            measure_samples(t, sampled_lines(how.samples, how.search, how.seed, rows), tokenizer,
+                            judge ? &*judge : nullptr, how.seed, rows);
         return table;
     }
     Strings written = write_lines(all, how.search, how.seed, rows);

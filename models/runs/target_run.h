@@ -176,6 +176,7 @@ class TargetRun : public Run {
     // Generates one line per source for ./evaluate. May append measures of the generation to `rows`.
     virtual Strings write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
                                 std::vector<Measure>& rows) const;
+    Strings sampled_lines(int count, SearchOptions options, std::uint64_t seed, std::vector<Measure>& rows) const;
     // Like write(), by masked diffusion.
     std::vector<Hypotheses> unmasked(const Sentences& sources, const SearchOptions& options, std::uint64_t seed) const;
     RunWriter unmask_writer(const Writing& how, const SearchOptions& options) const;
