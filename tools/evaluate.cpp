@@ -148,7 +148,7 @@ std::vector<std::pair<Options, unsigned>> declare_groups(Options& app, Measuring
             {targets, Family::of_search | Family::of_insertion},
             {declare_insertion(app, how.search.canvas), Family::of_insertion | Family::of_latents},
             {declare_any_order(app, how.search.canvas), Family::of_insertion | Family::of_latents | Family::of_search},
-            {declare_unmask(app, how.search.unmask), Family::of_search}};
+            {declare_unmask(app, how.search.unmask), Family::of_search | Family::of_latents}};
 }
 
 // Measures how well classifiers can predict the labels of lines from the vectors that a run's model computes for them.

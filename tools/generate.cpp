@@ -125,7 +125,7 @@ Groups declare(Options& app, Writing& w) {
              {targets, Family::of_search},
              {insertion, Family::of_insertion | Family::of_latents},
              {any_order, Family::of_insertion | Family::of_latents | Family::of_search},
-             {unmask, Family::of_search},
+             {unmask, Family::of_search | Family::of_latents},
              {search, Family::of_latents | Family::of_search | Family::of_insertion}}};
 }
 

@@ -46,7 +46,7 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
 
 // Declares the options for models that do not write from left to right. Returns their group of options.
 inline Options declare_any_order(Options& app, CanvasOptions& o) {
-    Options group = app.group("of insertion, of univae with decoder=insertion, and of objective=diffusion");
+    Options group = app.group("of insertion, of univae with decoder=insertion, and of masked diffusion");
     group.number("--threshold", o.threshold, 0.0, 2.0,
                  "write where the probability of the best word is P or more, and at the best place; insertion: only "
                  "with --parallel",
@@ -56,7 +56,7 @@ inline Options declare_any_order(Options& app, CanvasOptions& o) {
 
 // Declares the options of masked diffusion. Returns their group of options.
 inline Options declare_unmask(Options& app, UnmaskOptions& o) {
-    Options group = app.group("of objective=diffusion");
+    Options group = app.group("of objective=diffusion, and of univae with decoder=diffusion");
     group.choice("--order", o.order, unmask_orders(),
                  "which hidden places are written first: random (default if tokens are drawn), or those with the "
                  "largest probability (confidence, default if not), the largest lead of the best token (margin), or "

@@ -159,14 +159,14 @@ void MaskWords::expect_two_stacks() const {
     if (parts_[1].window.all) refuse("over=all: a decoder's window reaches over its own rows alone; leave it out");
 }
 
-void MaskWords::expect_bottleneck(bool latent) const {
+void MaskWords::expect_bottleneck(bool latent, bool full) const {
     const Part &a = parts_[0], &b = parts_[1];
     const bool cls = b.sees.size() == 1 && b.sees[0].from == 0 && b.sees[0].to == 1;
-    if (!a.named || !a.sees.empty() || b.rule != Rule::causal || b.window.all || (latent ? !cls : !b.sees.empty()))
-        refuse(
-            latent
-                ? "it stands in a layer with a latent; expected \"A RULE; B causal sees A[0]\", which is all that B may see of A"
-                : "it stands in a layer below the latents; expected \"A RULE; B causal\", where B sees nothing of A");
+    const Rule rule = full ? Rule::full : Rule::causal;
+    if (!a.named || !a.sees.empty() || b.rule != rule || b.window.all || (latent ? !cls : !b.sees.empty()))
+        refuse(text("it stands in a layer ", latent ? "with a latent" : "below the latents", "; expected \"A RULE; B ",
+                    full ? "full" : "causal", latent ? " sees A[0]" : "", "\", ",
+                    latent ? "which is all that B may see of A" : "where B sees nothing of A"));
 }
 
 MaskWords::Written MaskWords::written(int source, bool goes_on) const {

@@ -39,9 +39,12 @@ class MaskWords {
     // mask has the part AB, if A sees B, or if B has over=all.
     void expect_two_stacks() const;
     // Throws BadUsage unless the mask suits a layer of UniVAE. The encoder half A must see nothing of the decoder half
-    // B, and B must be causal, without over=all. `latent` says whether the layer has a latent. If it is true, B must
-    // see exactly the row [CLS] of A; otherwise, B must see nothing of A.
-    void expect_bottleneck(bool latent) const;
+    // B, and B must have the rule `full` or, if `full` is false, `causal`, without over=all. `latent` says whether the
+    // layer has a latent. If it is true, B must see exactly the row [CLS] of A; otherwise, B must see nothing of A.
+    void expect_bottleneck(bool latent, bool full) const;
+    // Whether a part sees rows of the other part, and the window of the part.
+    bool sees_other(int part) const { return !parts_[part].sees.empty(); }
+    const Window& window(int part) const { return parts_[part].window; }
     // Returns which rows a new row sees in token-by-token generation after a source of `source` rows: the rows [from,
     // to) of the source, and the earlier new rows within `window`. If goes_on is true, or if the mask has the single
     // part AB, the new rows continue the source and see all earlier rows. Throws BadUsage if the mask does not permit

@@ -37,12 +37,14 @@ UniVaeOptions complete(UniVaeOptions o) {
         throw BadUsage("conditional=true needs latents, and latent_layers is 0; a run of unilm does without latents");
     if (o.conditional && !o.mask.empty())
         throw BadUsage("conditional=true has masks of its own, which mask= cannot replace: leave out mask=");
-    if (o.inserts && K == 0)
-        throw BadUsage(
-            "decoder=insertion needs latents, and latent_layers is 0; a run of insertion does without latents");
-    if (o.inserts && !o.mask.empty())
+    const bool inserts = o.decoder == UniVaeOptions::Decoder::insertion;
+    if (o.decoder != UniVaeOptions::Decoder::causal && K == 0)
+        throw BadUsage(text("decoder=", inserts ? "insertion" : "diffusion",
+                            " needs latents, and latent_layers is 0; a ", "run of ",
+                            inserts ? "insertion" : "unilm with objective=diffusion", " does without latents"));
+    if (inserts && !o.mask.empty())
         throw BadUsage("decoder=insertion has masks of its own, which mask= cannot replace: leave out mask=");
-    if (o.inserts) o.backbone.head_rows = o.insertion.head_rows();
+    if (inserts) o.backbone.head_rows = o.insertion.head_rows();
     if (o.latent.source_prior && !o.conditional)
         throw BadUsage(
             "source_prior=true needs conditional=true: else the encoder half reads only the source, as the prior does");
@@ -70,7 +72,9 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
     : options(complete(o)),
       masks(std::make_shared<const LayerMasks>(o.mask, o.backbone.layers)),
       backbone(p, options.backbone),
-      insertion(o.inserts ? std::make_unique<InsertionHead>(p, backbone, o.insertion) : nullptr),
+      insertion(o.decoder == UniVaeOptions::Decoder::insertion
+                    ? std::make_unique<InsertionHead>(p, backbone, o.insertion)
+                    : nullptr),
       latents(layers(p, options)),
       space(latents) {
     expect_fitting(o.latent, options.latent_layers > 0 ? options.latent_kinds : std::vector{o.latent.kind});
@@ -79,7 +83,8 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
                             ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length));
     for (int i = 0; i < o.backbone.layers; i++)
         if (const int mask = masks->of_layers()[i]; mask >= 0)
-            masks->masks()[mask].expect_bottleneck(latent_of(i) >= 0);
+            masks->masks()[mask].expect_bottleneck(latent_of(i) >= 0, unmasks());
+    if (unmasks()) return;
     if (const std::string why = masks->unwritable(/*goes_on=*/false); !why.empty()) throw BadUsage(why);
 }
 
@@ -186,7 +191,9 @@ Tensor* UniVae::decode(Tape& tape, const Batch& batch, const std::vector<Tensor*
         pass.memory = l < 0 ? nullptr : latents[l].out(tape, z[l]);  // (B,C), one key per document
     };
     const Pass pass = backbone.pass(tape, batch.rows, batch.graph);
-    return backbone.finish(tape, backbone.run(tape, batch.rows, pass, before));  // (N,C): a row per decoder row
+    Tensor* x = backbone.run(tape, batch.rows, pass, before);                         // (N,C): a row per decoder row
+    if (unmasks()) x = gather_rows(tape, x, tape.ints(batch.labels.rows), "scored");  // (M,C): a row per label
+    return backbone.finish(tape, x);
 }
 
 UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const {

@@ -21,9 +21,10 @@
 // samples z give different targets. With LatentOptions::source_prior, the prior p(z | source) is learned, too. It is
 // computed like q(z | source, target), but from the source alone, and with a linear map Prior instead of In.
 //
-// The decoder half can also generate by insertion (UniVaeOptions::inserts). It then has a full mask in place of the
-// causal one, and reads a canvas, [CLS] some of the words [SEP]. A head (models/nets/insertion_head.h) predicts the
-// words that are missing between these words.
+// The decoder half can also generate in any order (UniVaeOptions::decoder). It then has a full mask in place of the
+// causal one. In insertion, it reads a canvas, [CLS] some of the words [SEP], and a head (models/nets/insertion_head.h)
+// predicts the words that are missing between these words. In masked diffusion, it reads max_length - 1 places, each
+// with its token or [MASK], and the row of a place predicts the token of this place.
 #pragma once
 #include <functional>
 
@@ -50,9 +51,11 @@ struct UniVaeOptions {
     // position is max_length. true: it is the number of tokens of the sentence, so the decoder knows the length of the
     // sentence.
     bool free_length = false;
-    bool conditional = false;        // whether the model reads pairs, and the decoder half also reads the source
-    bool inserts = false;            // whether the decoder half generates by insertion; false: from left to right
-    InsertionHeadOptions insertion;  // options of the head that predicts insertions; used only if `inserts`
+    bool conditional = false;  // whether the model reads pairs, and the decoder half also reads the source
+    // How the decoder half generates: from left to right, by insertion of words, or by masked diffusion.
+    enum class Decoder : int { causal, insertion, diffusion };
+    Decoder decoder = Decoder::causal;
+    InsertionHeadOptions insertion;  // options of the head that predicts insertions; used only by Decoder::insertion
     std::string mask;  // a text (LayerMasks) with masks that replace the usual masks; empty: the usual masks
 };
 
@@ -70,19 +73,21 @@ class UniVae {
     void draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
               const std::function<Tensor*(int, const LatentSample&)>& use) const;
     // Runs the decoder half. `z` are the K latents, each (B,Z): Z numbers for each of B documents. Returns the last
-    // hidden states of the M decoder rows with a label, (M,C), where C is the width. If the model is not conditional,
-    // every decoder row has a label. If the model inserts words, returns the states of all N decoder rows, (N,C).
+    // hidden states of the M decoder rows with a label, (M,C), where C is the width. If the decoder half is causal and the
+    // model is not conditional, every decoder row has a label. If the model inserts words, returns the states of all N
+    // decoder rows, (N,C).
     Tensor* decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const;
     // Runs both halves as one sequence. Returns the same rows as decode(). If `noise` is null, the latents are the
     // means.
     Tensor* joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
 
     struct Loss {
-        // (1) reconstruction loss + kl_weight * KL + LatentSample::loss, in nats per label; if the model inserts words,
-        // in nats per insertion.
+        // (1) reconstruction loss + kl_weight * KL + LatentSample::loss, in nats per token of the text; if the model
+        // inserts words, in nats per insertion. In masked diffusion, the reconstruction loss is the sum of the weighted
+        // losses of the hidden tokens, which is in expectation a bound on -log p(x|z).
         Tensor* total;
-        // (M) reconstruction loss of every label. If the model inserts words, (B): the mean loss of an insertion into
-        // the canvas of each document.
+        // (M) reconstruction loss of every label, without its weight. If the model inserts words, (B): the mean loss of
+        // an insertion into the canvas of each document.
         Tensor* losses;
         std::vector<LatentSample> latents;
         Tensor* documents = nullptr;  // (B) document weights: 1, or 0 for padding; null: no latent has a codebook
@@ -104,6 +109,7 @@ class UniVae {
     // documents that keep() has kept in all processes or, if keep() was not called, from those of `loss`.
     void learn(const Loss& loss, Coded& coded, std::uint64_t seed, std::uint32_t step) const;
 
+    bool unmasks() const { return options.decoder == UniVaeOptions::Decoder::diffusion; }
     int latent_of(int layer) const;  // index of the latent at the input of a layer; -1 if the layer has no latent
     // Position of the first decoder token for a sentence of n tokens.
     int start_position(int n) const { return options.free_length ? n : options.max_length; }

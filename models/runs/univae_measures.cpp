@@ -137,7 +137,7 @@ std::vector<bool> measure_whole(const UniVaeRun& run, const Strings& sources, co
 }  // namespace
 
 Measures UniVaeRun::measures(const Measuring& how) {
-    expect_to_insert(how.search.canvas);
+    expect_way_of_writing(how.search);
     if (model.insertion) canvas_options(how.search, special().finalization, model.options.max_length - 2);
     // Chooses the prior from which the latents of samples are drawn.
     choose_prior(how.sampling.prior, how.sampling.latent_temperature);
@@ -159,14 +159,20 @@ Measures UniVaeRun::measures(const Measuring& how) {
     UniVaeDecoder decoder(model, special(), settings.train.graph);
     const bool latent = model.options.latent_layers > 0, density = model.space.has_density();
 
-    const HeldOut h = held_out_losses(model, all, how.seed, insertion_rule());
+    // In masked diffusion: from how many canvases of each sentence the bound is estimated.
+    constexpr int canvases = 16;
+    ObjectiveOptions options = measured_options(how.seed);
+    if (model.unmasks()) options.canvases = canvases;
+    const HeldOut h = held_out_losses(model, all, options);
     const double n = h.sentences, tokens = h.tokens;
     std::vector<Measure> rows = {{"sentences", n, "", "held-out sentences"},
                                  {"tokens", tokens, "", "scored: pieces and [SEP]"}};
     const std::vector<bool> whole = measure_whole(*this, sources, targets, rows);
     rows.push_back({"reconstruction", h.own, "nats/token",
-                    model.insertion ? "loss of an insertion into a random canvas, z of the sentence itself"
-                                    : "-log p(x|z), z of the sentence itself"});
+                    text(model.insertion   ? "loss of an insertion into a random canvas"
+                         : model.unmasks() ? fmt::format("bound on -log p(x|z), {} canvases", canvases)
+                                           : "-log p(x|z)",
+                         ", z of the sentence itself")});
     auto add = [&](std::vector<Measure> more) { rows.insert(rows.end(), more.begin(), more.end()); };
     // Adds a row for each of these ranges of target tokens: 1, 2-3, 4-7 and so on. at_place[i] is the sum of the losses
     // of target token i, counted from 0, and reach[i] the number of sentences that have this token.
@@ -182,7 +188,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     if (latent && density) add({{"kl", h.kl, "nats/sentence", "KL(q(z|x) || p(z)), all latent layers"}});
     // If words are inserted in any order, the reconstruction loss is not -log p(x|z), so there is no bound of log p(x).
     if (latent && density && !model.insertion) add({{"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)"}});
-    if (density && !model.insertion) {
+    if (density && !model.insertion && !model.unmasks()) {
         const Numbers nlls = importance_weighted_nll(model, all, how.importance, how.seed);
         const double nll = std::accumulate(nlls.begin(), nlls.end(), 0.0);
         double letters = 0, nll_of_whole = 0;

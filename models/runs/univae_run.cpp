@@ -67,8 +67,10 @@ void UniVaeSettings::declare(Config& c) {
     c.add("groups", &model.latent.groups, "vq: number of parts of a latent, each with its own codebook", 1, 65536);
     c.add("commitment", &model.latent.commitment, "vq: weight of the distance to the codes", 0, 1000);
     c.add("decay", &model.latent.decay, "vq: decay of the codebooks' moving average", 0, 1);
-    c.add("decoder", &decoder, "how the decoder half generates: from left to right, or by insertion of words",
-          {{"causal", Decoder::causal}, {"insertion", Decoder::insertion}});
+    using Decoder = UniVaeOptions::Decoder;
+    c.add("decoder", &model.decoder,
+          "how the decoder half generates: from left to right, by insertion of words, or by masked diffusion",
+          {{"causal", Decoder::causal}, {"insertion", Decoder::insertion}, {"diffusion", Decoder::diffusion}});
     slots.declare(c, "decoder=insertion: ");
     c.add("beta", &beta, "gaussian, gaussian_chain, flow: weight of the KL; also with a learned kappa", 0, 1000);
     c.add("kl_schedule", &kl_schedule, "gaussian, gaussian_chain, flow: schedule of beta; also with a learned kappa",
@@ -99,10 +101,9 @@ UniVaeOptions UniVaeSettings::net(int vocabulary_size) const {
     o.mask = mask;
     if (o.backbone.types < 2)
         throw BadUsage("types=1: the decoder half has segment id 1, the encoder half 0; expected types=2 or more");
-    o.inserts = decoder == Decoder::insertion;
     o.insertion = slots.head();
-    if (o.inserts && word_dropout > 0)
-        throw BadUsage("word_dropout is for decoder=causal: a decoder that inserts words never sees all of them");
+    if (o.decoder != UniVaeOptions::Decoder::causal && word_dropout > 0)
+        throw BadUsage("word_dropout is for decoder=causal: the other decoders never see all words");
     if (train.parts > 1 && o.latent.free_bits > 0 && o.latent.free_bits_of == "batch")
         throw BadUsage(text("parts=", train.parts,
                             ": free_bits_of=batch needs the KL of the whole batch before its first "
@@ -178,7 +179,9 @@ std::string UniVaeRun::description() const {
     return text(model.options.backbone.layers, " layers, ", settings.latent_at.empty() ? "the upper " : "",
                 model.options.latent_layers, settings.latent_at.empty() ? "" : " of them (" + settings.latent_at + ")",
                 " with a latent of ", settings.latent_sizes, " numbers, width ", model.options.backbone.width,
-                model.insertion ? ", inserts words, order " + settings.slots.order : "");
+                model.insertion   ? ", inserts words, order " + settings.slots.order
+                : model.unmasks() ? ", masked diffusion"
+                                  : "");
 }
 
 std::string UniVaeRun::writing_command(const std::string& folder) const {
@@ -269,29 +272,43 @@ UniVaeDecoder::Special UniVaeRun::special() const {
     s.cls = v.cls();
     s.sep = v.sep();
     s.finalization = settings.slots.ends();
+    s.mask = v.mask();
     s.forbidden = {v.pad(), v.cls()};
-    if (v.mask() >= 0) s.forbidden.push_back(v.mask());
+    if (s.mask >= 0) s.forbidden.push_back(s.mask);
     return s;
 }
 
-void UniVaeRun::expect_to_insert(const CanvasOptions& options, bool show_rounds) const {
-    if (!model.insertion && (changed(options) || show_rounds))
+void UniVaeRun::expect_way_of_writing(const SearchOptions& options, bool show_rounds) const {
+    CanvasOptions of_insertion = options.canvas;
+    if (model.unmasks()) of_insertion.threshold = CanvasOptions().threshold;
+    const bool any_order = model.insertion || model.unmasks();
+    if (!model.insertion && (changed(of_insertion) || (show_rounds && !any_order)))
         throw BadUsage(
-            "this run generates from left to right (decoder=causal): leave out the options of insertion, such "
-            "as --parallel, or train with decoder=insertion");
-}
-
-InsertionRule UniVaeRun::insertion_rule() const {
-    return model.insertion ? settings.slots.rule(tokenizer.vocabulary(), *model.insertion) : InsertionRule();
+            text("this run generates ",
+                 any_order ? "by masked diffusion (decoder=diffusion)" : "from left to right (decoder=causal)",
+                 ": leave out the options of insertion, such as --parallel, or train with "
+                 "decoder=insertion"));
+    if (const char* option = changed(options.unmask); option && !model.unmasks())
+        throw BadUsage(text(option, " is an option of masked diffusion, and this run has decoder=",
+                            model.insertion ? "insertion" : "causal", ": leave it out, or train with ",
+                            "decoder=diffusion"));
 }
 
 ObjectiveOptions UniVaeRun::objective_options() const {
     ObjectiveOptions o = halves_options(model);
-    o.insertion = insertion_rule();
+    if (model.insertion) o.insertion = settings.slots.rule(tokenizer.vocabulary(), *model.insertion);
     o.seed = settings.train.seed;
     o.word_dropout = settings.word_dropout;
     o.cls = tokenizer.vocabulary().cls();
     o.unknown = tokenizer.vocabulary().unk();
+    o.mask = tokenizer.vocabulary().mask();
+    return o;
+}
+
+ObjectiveOptions UniVaeRun::measured_options(std::uint64_t seed) const {
+    ObjectiveOptions o = objective_options();
+    o.seed = seed;
+    o.word_dropout = 0;
     return o;
 }
 

@@ -15,8 +15,6 @@ struct UniVaeSettings : RunSettings {
     static constexpr auto options = Family::of_latents;
     static Strings objectives() { return {}; }
     UniVaeOptions model;
-    enum class Decoder : int { causal, insertion };
-    Decoder decoder = Decoder::causal;
     SlotSettings slots;  // used only by Decoder::insertion
     // Comma-separated lists, as the user gives them. latent_sizes: Z, one number for all latents or one for each
     // (setting latent_size). latent_at: the layers that have a latent; empty: the upper layers. kinds_by_layer: the
@@ -93,10 +91,11 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     static constexpr int some_length = 12;
 
     UniVaeDecoder::Special special() const;
-    // Throws BadUsage if `options` has options of insertion, and the model generates from left to right.
-    void expect_to_insert(const CanvasOptions& options, bool show_rounds = false) const;
-    InsertionRule insertion_rule() const;  // used only if the model inserts words
+    // Throws BadUsage if `options` has options of a way of writing that the decoder half does not have.
+    void expect_way_of_writing(const SearchOptions& options, bool show_rounds = false) const;
     ObjectiveOptions objective_options() const;
+    // The options for held-out losses, with a seed: no words are dropped.
+    ObjectiveOptions measured_options(std::uint64_t seed) const;
     std::vector<Sentence> sentences(const Strings& lines, const Strings& targets = {}) const;
     // Returns the training sentences as they are encoded to latents. The maximum number of them to whose latents priors
     // are fitted is prior_count().

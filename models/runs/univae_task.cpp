@@ -47,7 +47,7 @@ std::function<std::vector<Metric>()> UniVaeTask::metrics() {
 std::vector<Metric> UniVaeTask::validate() {
     if (held_out_.empty()) return {};
     const Sentences some = pointers_to(held_out_, validated);
-    HeldOut h = held_out_losses(run_.model, some, run_.settings.train.seed, run_.insertion_rule());
+    HeldOut h = held_out_losses(run_.model, some, run_.measured_options(run_.settings.train.seed));
     std::vector<Metric> metrics = {{"loss", h.own + h.kl_per_token}, {"reconstruction", h.own}};
     if (run_.model.options.latent_layers > 0) metrics.push_back({"other_z", h.other});
     return metrics;

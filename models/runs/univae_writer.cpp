@@ -86,10 +86,12 @@ class FromLatents {
             throw BadUsage(text(a.run,
                                 " is a language model without latents (latent_layers=0): it can only "
                                 "be sampled, with --count"));
-        run.expect_to_insert(a.search.canvas, a.show_rounds);
+        run.expect_way_of_writing(a.search, a.show_rounds);
         if (a.from_canvas)
             throw BadUsage(text("--canvas needs a run of the family insertion; ", a.run, " is a run of univae, which ",
-                                run.model.insertion ? "starts from empty canvases" : "generates from left to right"));
+                                run.model.insertion   ? "starts from empty canvases"
+                                : run.model.unmasks() ? "starts from hidden places"
+                                                      : "generates from left to right"));
         if (a.codes || a.from_codes) expect_codes();
         if (conditional_) expect_sources();
         if (!a.from_vectors.empty()) open_vectors();
@@ -101,7 +103,8 @@ class FromLatents {
         // --temperature is given, it decides; if --beam is above 1, tokens are not sampled.
         if (language_model && !a.temperature && options_.beams == 1) options_.samples = std::max(1, options_.samples);
         if (!a.has_maximum) options_.maximum = longest;
-        if (run.model.insertion) decoder_.insert({}, options_);  // checks the options now, before lines are read
+        // Checks the options now, before lines are read.
+        if (run.model.insertion || run.model.unmasks()) decoder_.search({}, options_, a.seed);
         const bool draws = (!a.rewrites() && a.from_vectors.empty()) || !a.resample.empty();
         if (!draws && (!a.sampling.prior.empty() || a.sampling.latent_temperature))
             throw BadUsage(
@@ -263,13 +266,19 @@ class FromLatents {
         return all;
     }
 
-    // Returns the rounds in which the text of each request is inserted. A request whose input line is empty has none.
+    // Returns the rounds in which the texts of each request are written. A request whose input line is empty has none.
     std::string rounds_of(const Strings& lines, const std::vector<DecodeRequest>& requests) {
         const std::size_t each = lines.empty() ? 1 : requests.size() / lines.size();
-        const std::vector<Written> all = decoder_.insert(requests, options_);
+        std::vector<std::vector<Written>> all;
+        if (run_.model.unmasks())
+            all = decoder_.unmask(requests, options_, a_.seed);
+        else
+            for (const Written& w : decoder_.insert(requests, options_)) all.push_back({w});
+        const char* const hidden = run_.model.unmasks() ? "_" : "";
         std::string drawn;
         for (std::size_t r = 0; r < all.size(); r++)
-            if (!lines[r / each].empty()) drawn += draw_rounds(all[r], run_.pieces_of(all[r].tokens)) + '\n';
+            for (const Written& w : all[r])
+                if (!lines[r / each].empty()) drawn += draw_rounds(w, run_.pieces_of(w.tokens), hidden) + '\n';
         return drawn;
     }
 

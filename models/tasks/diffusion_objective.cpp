@@ -41,7 +41,7 @@ struct Hidden {
     int block;    // places of a block; the last block may have fewer
     Hidden(DiffusionForm form, const Sentence& s, const ObjectiveOptions& o) {
         pair = !s.target.empty();
-        context = form == DiffusionForm::two_stacks ? 0 : pair ? int(s.ids.size()) : 1;
+        context = form == DiffusionForm::two_stacks || form == DiffusionForm::places ? 0 : pair ? int(s.ids.size()) : 1;
         tokens = pair ? int(s.target.size()) - 1 : int(s.ids.size()) - 2;
         const int longest = std::max(tokens + 1, pair ? o.diffusion.target_places : o.diffusion.text_places);
         block = places = ends(form, o) ? longest : tokens;
@@ -90,10 +90,10 @@ std::size_t diffusion_rows(const Sentence& s, const ObjectiveOptions& o) {
 
 Example canvas_rows(DiffusionForm form, const Sentence& s, bool pair, const Tokens& clean, int first,
                     const Tokens& shown, const ObjectiveOptions& o) {
-    const bool two_stacks = form == DiffusionForm::two_stacks;
-    const int read = pair ? int(s.ids.size()) : 1, name = name_of_canvas(s.name, o);
-    const int type = pair ? o.target_type : o.source_type;
-    const int start = two_stacks ? 0 : pair ? o.target_position(read) : 1;
+    const bool two_stacks = form == DiffusionForm::two_stacks, alone = form == DiffusionForm::places;
+    const int n = int(s.ids.size()), read = alone ? 0 : pair ? n : 1, name = name_of_canvas(s.name, o);
+    const int type = pair || alone ? o.target_type : o.source_type;
+    const int start = two_stacks ? 0 : pair || alone ? o.target_position(n) : 1;
     Example e;
     e.same_source = two_stacks && o.canvas > 0;  // the encoder reads the source once for all canvases
     for (int i = 0; i < read && !e.same_source; i++)
@@ -165,6 +165,7 @@ template Example gaps<DiffusionForm::two_stacks>(const Sentence&, std::uint32_t,
 template Example diffusion<DiffusionForm::one_stack>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
 template Example diffusion<DiffusionForm::blocks>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
 template Example diffusion<DiffusionForm::two_stacks>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
+template Example diffusion<DiffusionForm::places>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
 template std::size_t diffusion_rows<DiffusionForm::two_stacks>(const Sentence&, const ObjectiveOptions&);
 template std::size_t diffusion_rows<DiffusionForm::one_stack>(const Sentence&, const ObjectiveOptions&);
 template std::size_t diffusion_rows<DiffusionForm::blocks>(const Sentence&, const ObjectiveOptions&);

@@ -373,11 +373,9 @@ Batch Objective::batch(const Sentences& sentences, std::uint32_t step, const Obj
     for (const Sentence* s : sentences) {
         expect_fitting(*this, *s, options);
         ObjectiveOptions one = options;
-        one.canvases = has(canvases) ? options.canvases : 1;
-        for (int c = 0; c < one.canvases; c++) {
-            one.canvas = c;
-            examples.push_back(make(*s, step, one));
-        }
+        if (has(canvases)) one.canvas = 0;
+        do examples.push_back(make(*s, step, one));
+        while (has(canvases) && ++one.canvas < one.canvases);
     }
     Batch b = pack(examples, pad_to);
     if (options.word_dropout > 0) hide_words(b, step, options);

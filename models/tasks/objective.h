@@ -54,6 +54,8 @@
 //                 row [CLS] is replaced by the latents of the pair                        Sohn et al. 2015
 //   reconstruct-insertion and reconstruct-conditional-insertion  the same, but the decoder half inserts words, as in
 //                 the objectives of insertion models above
+//   reconstruct-diffusion and reconstruct-conditional-diffusion  the same, but the decoder half predicts hidden tokens,
+//                 as in the objective diffusion
 //
 // Labelled examples (models/tasks/question_objective.cpp):
 //   classify      some rows of an example (Sentence::asked) predict its labels (Sentence::target)
@@ -126,8 +128,8 @@ enum class Masking { tokens, words, spans };
 struct ObjectiveOptions {
     InsertionRule insertion;
     DiffusionRule diffusion;
-    // Objectives with the trait `canvases`: the number of canvases drawn from each sentence in a step, and the index of
-    // the canvas that is made now, 0 .. canvases - 1.
+    // The number of canvases drawn from each sentence in a step, and the index of the canvas that is made now, 0 ..
+    // canvases - 1. Objectives with the trait `canvases` make all of them; others make one batch for each index.
     int canvases = 1, canvas = 0;
     int vocabulary = 0;  // V, number of tokens in the vocabulary
     Tokens special;      // tokens that are never hidden and never drawn at random

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "engine/base/processes.h"
@@ -22,8 +23,8 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
     return z;
 }
 
-// Returns the reconstruction loss of every document x with the latents z: -log p(x|z) or, if the model inserts words,
-// the estimate that univae_evaluation.h describes. If `of_tokens` is not null and the model does not insert words, adds
+// Returns the reconstruction loss of every document x with the latents z: -log p(x|z) or, if the decoder half is not
+// causal, the estimate that univae_evaluation.h describes. If `of_tokens` is not null and the decoder half is causal, adds
 // to it the losses of the target tokens of each document.
 Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, const std::vector<Tensor*>& z,
                         std::vector<Numbers>* of_tokens = nullptr) {
@@ -37,9 +38,10 @@ Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, con
     Tensor* states = model.backbone.head(tape, x);
     const Numbers losses = numbers_of(model.backbone.token_losses(tape, states, batch.labels.tokens)->view());
     for (int b = 0; b < batch.documents; b++) {
-        const Numbers own(losses.begin() + batch.labels.begin[b], losses.begin() + batch.labels.begin[b + 1]);
+        Numbers own(losses.begin() + batch.labels.begin[b], losses.begin() + batch.labels.begin[b + 1]);
+        for (std::size_t i = 0; i < own.size(); i++) own[i] *= batch.labels.weights[batch.labels.begin[b] + i];
         sums[b] = sum_of(own);
-        if (of_tokens) of_tokens->push_back(own);
+        if (of_tokens && !model.unmasks()) of_tokens->push_back(own);
     }
     return sums;
 }
@@ -103,39 +105,43 @@ Numbers disturbed(Tape& tape, const UniVae& model, const Batch& batch, std::uint
 
 }  // namespace
 
-HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::uint64_t seed,
-                        const InsertionRule& rule) {
+HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::uint64_t seed) {
     ObjectiveOptions options = halves_options(model);
     options.seed = seed;
-    options.insertion = rule;
+    return held_out_losses(model, sentences, options);
+}
+
+HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, ObjectiveOptions options) {
     const auto encode = [&](Tape& tape, const Batch& batch) {
-        LatentNoise noise = model.space.noise(batch.names(), seed, 0);
+        LatentNoise noise = model.space.noise(batch.names(), options.seed, 0);
         tape.begin("held out");
         return model.encode(tape, batch, &noise);
     };
     // For each latent layer, the z of the sentence before the batch. The first sentence of all is measured with the z of
     // the last sentence of its group.
     std::vector<Numbers> before;
-    // of_groups: for each group of sentences, the numbers of sentences and of target tokens; the sums of the losses with
+    // of_group: for each group of sentences, the numbers of sentences and of target tokens; the sums of the losses with
     // the sample, with the mean and with the z of another sentence; the KL of each layer.
+    std::map<std::size_t, Numbers> of_group;
     std::vector<Numbers> of_groups, of_tokens;
-    each_own_batch(model, sentences, options, [&](Tape& tape, const Batch& batch, std::size_t first) {
-        if (of_groups.empty()) {
+    const auto measure = [&](Tape& tape, const Batch& batch, std::size_t first) {
+        if (before.empty() && !model.latents.empty()) {
             const std::size_t other = (first > 0 ? first : std::min(sentences.size(), sentences_at_a_time)) - 1;
             for (const LatentSample& s : encode(tape, halves_batch(model, {sentences[other]}, 0, options, 1)))
                 before.push_back(numbers_of(s.z->view()));
             tape.end();
         }
-        if (first % sentences_at_a_time == 0) of_groups.emplace_back(5 + model.latents.size());
-        Numbers& sums = of_groups.back();
+        Numbers& sums = of_group[first / sentences_at_a_time];
+        sums.resize(5 + model.latents.size());
+        const bool counts = options.canvas == 0;  // the numbers and the KL are the same for every canvas
         // Three steps of the tape, because a step keeps the memory of all its tensors.
         const std::vector<LatentSample> samples = encode(tape, batch);
-        sums[0] += batch.documents;
-        sums[1] += batch.predictions();
+        if (counts) sums[0] += batch.documents, sums[1] += batch.predictions();
         sums[2] = sum_of(sentence_losses(tape, model, batch, points(samples), &of_tokens), sums[2]);
         std::vector<LatentValues> others;
         for (std::size_t l = 0; l < samples.size(); l++) {
             others.push_back(neighbours(samples[l].z, before[l]));
+            if (!counts) continue;
             double& kl = sums[5 + l];
             kl = samples[l].kl ? sum_of(numbers_of(samples[l].kl->view()), kl)
                                : kl + batch.documents * model.latents[l].latent->constant_kl();
@@ -151,7 +157,12 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, std::ui
             z.push_back(tape.constant("other_z", other.shape, other.dtype, other.numbers.data()));
         sums[4] = sum_of(sentence_losses(tape, model, batch, z), sums[4]);
         tape.end();
-    });
+    };
+    for (options.canvas = 0; options.canvas < options.canvases; options.canvas++) {
+        before.clear();
+        each_own_batch(model, sentences, options, measure);
+    }
+    for (auto& [group, sums] : of_group) of_groups.push_back(std::move(sums));
     HeldOut h;
     h.layer_kl.resize(model.latents.size());
     for (const Numbers& sums : gather_lists(of_groups)) {

@@ -3,9 +3,12 @@
 // without [SEP], and each of its rows predicts the next token; the last row predicts [SEP]. In a pair, the encoder
 // half reads the source, and the decoder half reads and predicts the target. In a conditional model, both halves read
 // the source and the target of the pair. A decoder half that inserts words reads a canvas in place of the words, and
-// predicts the missing words of its slots (models/tasks/insertion_objective.h).
+// predicts the missing words of its slots (models/tasks/insertion_objective.h). In masked diffusion, it reads the places
+// of the words, some of which are hidden, and predicts the hidden tokens (models/tasks/diffusion_objective.h).
 #include "models/tasks/univae_objective.h"
 
+#include "models/tasks/diffusion_objective.h"
+#include "models/tasks/diffusion_objective.h"
 #include "models/tasks/insertion_objective.h"
 #include "models/tasks/objective_parts.h"
 
@@ -46,17 +49,22 @@ Example condition_and_target(const Sentence& s, std::uint32_t, const ObjectiveOp
     return e;
 }
 
+// Adds the rows of the encoder half: the sentence or, in a conditional model, the source and the target of the pair.
+void push_encoder(Example& e, const Sentence& s, bool conditional, const ObjectiveOptions& o) {
+    const int n = s.ids.size();
+    for (int i = 0; i < n; i++) e.source.push(s.ids[i], o.source_type, i, s.name);
+    for (std::size_t t = 0; conditional && t < s.target.size(); t++)
+        e.source.push(s.target[t], o.target_type, n + int(t), s.name);
+}
+
 // Returns the rows of both halves if the decoder half inserts words into the canvas `words`. `insertions` is
 // Example::insertions.
 Example canvas_halves(const Sentence& s, const Tokens& words, int insertions, bool conditional,
                       const ObjectiveOptions& o) {
     const int n = s.ids.size();
     Example e;
-    for (int i = 0; i < n; i++) e.source.push(s.ids[i], o.source_type, i, s.name);
-    if (conditional) {
-        for (std::size_t t = 0; t < s.target.size(); t++) e.source.push(s.target[t], o.target_type, n + int(t), s.name);
-        for (int i = 0; i < n; i++) e.rows.push(s.ids[i], o.source_type, i, s.name);
-    }
+    push_encoder(e, s, conditional, o);
+    for (int i = 0; conditional && i < n; i++) e.rows.push(s.ids[i], o.source_type, i, s.name);
     push_canvas(e, InsertionForm::one_stack, words, o.target_position(n), s.name, o);
     if (conditional) e.document = {n, e.rows.count() - n};
     e.insertions = insertions;
@@ -81,12 +89,27 @@ Example insertion_halves(const Sentence& s, std::uint32_t step, const ObjectiveO
     return e;
 }
 
+// The rows of the decoder half, as masked diffusion has them: a conditional model reads the source before the places.
+constexpr DiffusionForm form_of(bool conditional) {
+    return conditional ? DiffusionForm::one_stack : DiffusionForm::places;
+}
+
+template <bool conditional>
+Example diffusion_halves(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    wanted_of(s, o);  // checks the lengths
+    Example e = diffusion<form_of(conditional)>(s, step, o);
+    push_encoder(e, s, conditional, o);
+    return e;
+}
+
 // Returns the mask that the batch needs if `graph` is the mask of a causal decoder half.
-SegmentGraph mask_for(const Batch& b, SegmentGraph graph) {
-    return b.insertions.empty() ? graph : full_for_causal(std::move(graph));
+template <Rule rule>
+SegmentGraph mask_for(SegmentGraph graph) {
+    return rule == Rule::causal ? graph : full_for_causal(std::move(graph));
 }
 
 // Packs both halves of each document as one sequence.
+template <Rule rule>
 void push_joint(Batch& b, const LayerMasks& masks) {
     // returned: for each row, whether UniVae::decode() returns its state
     std::vector<char> returned(b.rows.count(), !b.insertions.empty());
@@ -110,11 +133,11 @@ void push_joint(Batch& b, const LayerMasks& masks) {
     }
     b.bucket += ",joint";
     if (conditional) {
-        b.joint_lower_graph = b.joint_upper_graph = mask_for(b, conditional_mask(b.parts, b.read));
+        b.joint_lower_graph = b.joint_upper_graph = mask_for<rule>(conditional_mask(b.parts, b.read));
         return;
     }
-    b.joint_lower_graph = mask_for(b, independent_mask(b.parts));
-    b.joint_upper_graph = mask_for(b, uniae_mask(b.parts));
+    b.joint_lower_graph = mask_for<rule>(independent_mask(b.parts));
+    b.joint_upper_graph = mask_for<rule>(uniae_mask(b.parts));
     b.joint_masks = masks.graphs(b.parts);
 }
 
@@ -133,29 +156,37 @@ void mask_encoder(Batch& b, const ObjectiveOptions& o) {
     b.cls_graph = only_queries(b.source_masks.at(o.last_read, b.source_graph), b.cls_rows);
 }
 
+// `rule`: the rule of the decoder half, causal or full.
+template <Rule rule>
 void masks_of_halves(Batch& b, const ObjectiveOptions& o) {
     mask_encoder(b, o);
-    b.graph = mask_for(b, causal_mask(targets_of(b.parts)));
-    b.latent_graph = mask_for(b, latent_mask(b.parts));
+    b.graph = mask_for<rule>(causal_mask(targets_of(b.parts)));
+    b.latent_graph = mask_for<rule>(latent_mask(b.parts));
     b.masks.of_layer = o.masks->of_layers();
-    for (const MaskWords& words : o.masks->masks()) {
-        // Asks the mask about a source of one row, the latent. If the rows of the decoder half see this row, the layers
-        // with this mask use latent_graph, otherwise `graph`; the window of the mask is added to it.
-        const MaskWords::Written w = words.written(1, /*goes_on=*/false);
-        b.masks.graphs.push_back(with_window(w.from < w.to ? b.latent_graph : b.graph, w.window));
-    }
-    if (o.joint) push_joint(b, *o.masks);
+    // MaskWords::expect_bottleneck() has checked the words: all that a row of B can see of A is [CLS], the latent.
+    for (const MaskWords& words : o.masks->masks())
+        b.masks.graphs.push_back(with_window(words.sees_other(1) ? b.latent_graph : b.graph, words.window(1)));
+    if (o.joint) push_joint<rule>(b, *o.masks);
 }
 
+template <Rule rule>
 void masks_of_pairs(Batch& b, const ObjectiveOptions& o) {
     mask_encoder(b, o);
     for (std::size_t d = 0; d < b.read.size(); d++) {
         b.read_which.push_back(d);
         b.read_which.resize(b.read_which.size() + b.read[d].source + b.read[d].target - 1, -1);
     }
-    b.graph = mask_for(b, unilm_mask(b.read));
-    if (b.insertions.empty()) b.scored_graph = only_queries(b.graph, b.labels.rows);
-    if (o.joint) push_joint(b, *o.masks);
+    b.graph = mask_for<rule>(unilm_mask(b.read));
+    if (rule == Rule::causal) b.scored_graph = only_queries(b.graph, b.labels.rows);
+    if (o.joint) push_joint<rule>(b, *o.masks);
+}
+
+// If the prior of the latents depends on the source, adds the batch of the sources.
+Batch with_sources(const UniVae& model, Batch b, const Sentences& sentences, int pad_to) {
+    if (!model.options.latent.source_prior) return b;
+    b.sources = std::make_shared<const Batch>(sources_batch(model, sentences, pad_to));
+    b.bucket += ";" + b.sources->bucket;
+    return b;
 }
 
 }  // namespace
@@ -163,19 +194,25 @@ void masks_of_pairs(Batch& b, const ObjectiveOptions& o) {
 const std::vector<Objective>& latent_objectives() {
     static const std::vector<Objective> all = {
         {"reconstruct", "a sentence, or the target of its pair, from the latents of the sentence", Objective::none,
-         halves, masks_of_halves},
+         halves, masks_of_halves<Rule::causal>},
         {"reconstruct-conditional", "the target of a pair, from its source and the latents of the pair",
-         Objective::pairs, condition_and_target, masks_of_pairs},
+         Objective::pairs, condition_and_target, masks_of_pairs<Rule::causal>},
         {"reconstruct-insertion", "words for every slot of a part of the sentence or target, from the latents",
-         Objective::scattered, insertion_halves<false>, masks_of_halves},
+         Objective::scattered, insertion_halves<false>, masks_of_halves<Rule::full>},
         {"reconstruct-conditional-insertion", "the same for a pair, from its source and the latents of the pair",
-         Objective::pairs | Objective::scattered, insertion_halves<true>, masks_of_pairs},
+         Objective::pairs | Objective::scattered, insertion_halves<true>, masks_of_pairs<Rule::full>},
+        {"reconstruct-diffusion", "hidden tokens of the sentence or target, from its visible tokens and the latents",
+         Objective::scattered | Objective::mask_token | Objective::bound, diffusion_halves<false>,
+         masks_of_halves<Rule::full>},
+        {"reconstruct-conditional-diffusion", "the same for a pair, from its source and the latents of the pair",
+         Objective::pairs | Objective::scattered | Objective::mask_token | Objective::bound, diffusion_halves<true>,
+         masks_of_pairs<Rule::full>},
     };
     return all;
 }
 
 const Objective& objective_of(const UniVae& model) {
-    return latent_objectives()[(model.options.conditional ? 1 : 0) + (model.insertion ? 2 : 0)];
+    return latent_objectives()[2 * int(model.options.decoder) + (model.options.conditional ? 1 : 0)];
 }
 
 ObjectiveOptions halves_options(const UniVae& model) {
@@ -185,6 +222,8 @@ ObjectiveOptions halves_options(const UniVae& model) {
     o.longest = m.max_length;
     o.target_start = m.free_length ? -1 : m.max_length;
     o.last_read = m.latent_at.empty() ? 0 : m.latent_at.back() - 1;
+    o.diffusion.text_places = o.diffusion.target_places = m.max_length - 1;
+    o.diffusion.text_places = o.diffusion.target_places = m.max_length - 1;
     return o;
 }
 
@@ -196,21 +235,29 @@ Batch sources_batch(const UniVae& model, const Sentences& sentences, int pad_to)
 
 Batch halves_batch(const UniVae& model, const Sentences& sentences, std::uint32_t step, const ObjectiveOptions& options,
                    int pad_to) {
-    Batch b = objective_of(model).batch(sentences, step, options, pad_to);
-    if (!model.options.latent.source_prior) return b;
-    b.sources = std::make_shared<const Batch>(sources_batch(model, sentences, pad_to));
-    b.bucket += ";" + b.sources->bucket;
-    return b;
+    return with_sources(model, objective_of(model).batch(sentences, step, options, pad_to), sentences, pad_to);
+}
+
+Batch encoder_batch(const UniVae& model, const Sentences& sentences) {
+    const Objective& causal = latent_objectives()[model.options.conditional];
+    return with_sources(model, causal.batch(sentences, 0, halves_options(model)), sentences, 1);
 }
 
 Batch canvas_batch(const UniVae& model, const std::vector<CanvasHalf>& canvases) {
+    const bool conditional = model.options.conditional;
     std::vector<Example> examples;
     ObjectiveOptions o = halves_options(model);
     for (const CanvasHalf& c : canvases) {
-        if (!model.options.conditional) o.target_start = c.start;
-        // There is no target; the number of insertions only says that the model inserts words.
-        examples.push_back(
-            canvas_halves(*c.sentence, *c.words, 1, model.options.conditional, with_ends_of(*c.sentence, o)));
+        if (!conditional) o.target_start = c.start;
+        if (model.insertion) {
+            // There is no target; the number of insertions only says that the model inserts words.
+            examples.push_back(canvas_halves(*c.sentence, c.words, 1, conditional, with_ends_of(*c.sentence, o)));
+            continue;
+        }
+        Example e = canvas_rows(form_of(conditional), *c.sentence, conditional, {}, 0, c.words, o);
+        push_encoder(e, *c.sentence, conditional, o);
+        for (int place : c.asked) e.labels.push(e.document.source + place, 0);
+        examples.push_back(std::move(e));
     }
     Batch b = pack(examples, 1);
     objective_of(model).give_masks(b, o);

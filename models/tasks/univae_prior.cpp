@@ -7,7 +7,7 @@ namespace masquerade {
 
 std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences) {
     std::vector<Numbers> own;  // the latents of the sentences of this process
-    each_own_batch(model, sentences, halves_options(model), [&](Tape& tape, const Batch& batch, std::size_t) {
+    each_own_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t) {
         const std::size_t first = own.size();
         own.resize(first + batch.documents);
         tape.begin("encode");

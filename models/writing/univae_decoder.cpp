@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/processes.h"
+#include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
@@ -31,42 +32,94 @@ Sentence source_of(const DecodeRequest& request, const UniVae& model, const UniV
     return {request.source, int(request.line), {}};
 }
 
-// Scores the slots of canvases whose decoder half reads latents.
-class LatentSlots : public SlotModel {
+// The canvases of requests. The decoder half reads them and the latents of the requests.
+class LatentCanvases {
   public:
-    // Canvas::source is an index into `requests`.
-    LatentSlots(const UniVae& model, Tape& tape, const std::vector<DecodeRequest>& requests,
-                const UniVaeDecoder::Special& special, const Tokens& forbidden)
-        : model_(model), tape_(tape), requests_(requests), end_(special.sep) {
+    LatentCanvases(const UniVae& model, Tape& tape, const std::vector<DecodeRequest>& requests,
+                   const UniVaeDecoder::Special& special)
+        : model_(model), tape_(tape), requests_(requests) {
         for (const DecodeRequest& r : requests) sources_.push_back(source_of(r, model, special));
-        forbidden_.resize(model.backbone.options.vocabulary);
-        for (int word : forbidden) forbidden_.at(word) = 1;
-        forbidden_.at(end_) = 1;
     }
-    std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override {
-        std::vector<CanvasHalf> halves;
+    // Begins a step of the tape, and runs the decoder half for halves[i], a canvas of request which[i]. Sets `batch`, and
+    // returns what UniVae::decode() returns. The caller ends the step.
+    Tensor* run(const std::vector<int>& which, std::vector<CanvasHalf> halves, Batch& batch) const {
         std::vector<const DecodeRequest*> requests;
-        for (const Canvas* c : canvases) {
-            requests.push_back(&requests_[c->source]);
-            halves.push_back({&sources_[c->source], &c->tokens, requests.back()->start});
+        for (std::size_t i = 0; i < which.size(); i++) {
+            requests.push_back(&requests_.at(which[i]));
+            halves[i].sentence = &sources_[which[i]], halves[i].start = requests.back()->start;
         }
-        const Batch batch = canvas_batch(model_, halves);
-        tape_.begin("score");
+        batch = canvas_batch(model_, halves);
+        tape_.begin("canvases");
         std::vector<Tensor*> z;
         for (int l = 0; l < model_.space.layers(); l++) z.push_back(latents_of(tape_, model_, requests, l));
-        auto all = slot_scores(tape_, *model_.insertion, model_.decode(tape_, batch, z), batch, forbidden_, end_);
-        tape_.end();
-        return all;
+        return model_.decode(tape_, batch, z);
     }
+    const UniVae& model() const { return model_; }
+    Tape& tape() const { return tape_; }
 
   private:
     const UniVae& model_;
     Tape& tape_;
     const std::vector<DecodeRequest>& requests_;
-    const int end_;
     std::vector<Sentence> sources_;
+};
+
+// Scores the slots of canvases. Canvas::source is the index of a request.
+class LatentSlots : public SlotModel {
+  public:
+    LatentSlots(const LatentCanvases& canvases, const Tokens& forbidden, int end) : canvases_(canvases), end_(end) {
+        forbidden_.resize(canvases.model().backbone.options.vocabulary);
+        for (int word : forbidden) forbidden_.at(word) = 1;
+        forbidden_.at(end_) = 1;
+    }
+    std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override {
+        std::vector<int> which;
+        std::vector<CanvasHalf> halves;
+        for (const Canvas* c : canvases) which.push_back(c->source), halves.push_back({c->tokens});
+        Batch batch;
+        Tensor* x = canvases_.run(which, std::move(halves), batch);
+        auto all = slot_scores(canvases_.tape(), *canvases_.model().insertion, x, batch, forbidden_, end_);
+        canvases_.tape().end();
+        return all;
+    }
+
+  private:
+    const LatentCanvases& canvases_;
+    const int end_;
     std::vector<char> forbidden_;  // for each token of the vocabulary, whether it is never inserted
 };
+
+// Computes the logits of hidden places. MaskedCanvas::source is the index of a request.
+class LatentPlaces : public PlaceModel {
+  public:
+    LatentPlaces(const LatentCanvases& canvases, int mask) : canvases_(canvases), mask_(mask) {}
+    int vocabulary() const override { return canvases_.model().backbone.options.vocabulary; }
+    const float* logits(const std::vector<const MaskedCanvas*>& canvases) override {
+        std::vector<int> which;
+        std::vector<CanvasHalf> halves;
+        for (const MaskedCanvas* c : canvases) {
+            which.push_back(c->source);
+            halves.push_back({c->tokens, c->asked});
+            std::replace(halves.back().words.begin(), halves.back().words.end(), int(MaskedCanvas::hidden), mask_);
+        }
+        Batch batch;
+        Tensor* x = canvases_.run(which, std::move(halves), batch);  // (M,C): a row per asked place
+        Tape& tape = canvases_.tape();
+        const Backbone& stack = canvases_.model().backbone;
+        const View z = stack.logits(tape, stack.head(tape, x))->view();
+        logits_.resize(z.count());
+        copy_bytes(z.data, z.device, logits_.data(), Device::cpu, z.bytes());
+        tape.end();
+        return logits_.data();
+    }
+
+  private:
+    const LatentCanvases& canvases_;
+    const int mask_;
+    std::vector<float> logits_;
+};
+
+constexpr std::size_t at_a_time = 64;  // requests whose canvases are written at once
 
 }  // namespace
 
@@ -83,7 +136,7 @@ std::vector<DecodeRequest> reconstructions(const UniVae& model, const Sentences&
 UniVaeDecoder::UniVaeDecoder(const UniVae& model, Special special, bool graph)
     : model_(model), special_(std::move(special)), writer_(model.backbone, 1) {
     writer_.graph = graph;
-    if (!model.options.conditional || model.insertion) return;
+    if (!model.options.conditional || model.insertion || model.unmasks()) return;
     ReadingOptions reading;
     reading.target_start = model.options.free_length ? -1 : model.options.max_length;
     reading.longest = model.options.max_length;
@@ -152,6 +205,11 @@ std::vector<Hypotheses> UniVaeDecoder::search(std::vector<DecodeRequest> request
         std::vector<Hypotheses> all;
         if (model_.insertion)
             for (Written& w : insert(requests, options)) all.push_back({{std::move(w.tokens), w.score, w.ended}});
+        else if (model_.unmasks())
+            for (std::vector<Written>& samples : unmask(requests, options, seed)) {
+                all.emplace_back();
+                for (Written& w : samples) all.back().push_back({std::move(w.tokens), w.score, w.ended});
+            }
         else
             all = from_left_to_right(requests, options, seed);
         if (round == refinements || model_.options.latent_layers == 0) return all;
@@ -178,14 +236,45 @@ std::vector<Written> UniVaeDecoder::insert(const std::vector<DecodeRequest>& req
         canvas_options(options, special_.finalization, std::min(options.maximum - 1, model_.options.max_length - 2));
     Tokens forbidden = special_.forbidden;
     forbidden.insert(forbidden.end(), options.forbidden.begin(), options.forbidden.end());
-    LatentSlots slots(model_, writer_.tape(), requests, special_, forbidden);
+    const LatentCanvases canvases(model_, writer_.tape(), requests, special_);
+    LatentSlots slots(canvases, forbidden, special_.sep);
     std::vector<Written> all;
-    constexpr std::size_t at_a_time = 64;
     for (std::size_t first = 0; first < requests.size(); first += at_a_time) {
-        std::vector<Canvas> canvases;
+        std::vector<Canvas> some;
         for (std::size_t i = first; i < std::min(requests.size(), first + at_a_time); i++)
-            canvases.push_back({int(i), {}, {}});
-        for (Written& w : write_canvases(slots, std::move(canvases), how)) all.push_back(std::move(w));
+            some.push_back({int(i), {}, {}});
+        for (Written& w : write_canvases(slots, std::move(some), how)) all.push_back(std::move(w));
+    }
+    return all;
+}
+
+std::vector<std::vector<Written>> UniVaeDecoder::unmask(const std::vector<DecodeRequest>& requests,
+                                                        SearchOptions options, std::uint64_t seed) {
+    check_unmasking(options);
+    if (options.unmask.lengths > 0)
+        throw BadUsage("--lengths is of runs with canvas=drawn; a univae with decoder=diffusion writes [SEP] itself");
+    options.forbidden.insert(options.forbidden.end(), special_.forbidden.begin(), special_.forbidden.end());
+    const LatentCanvases canvases(model_, writer_.tape(), requests, special_);
+    LatentPlaces model(canvases, special_.mask);
+    const int places = model_.options.max_length - 1, samples = std::max(1, options.samples);
+    std::vector<std::vector<Written>> all;
+    for (std::size_t first = 0; first < requests.size(); first += at_a_time) {
+        std::vector<MaskedCanvas> some;
+        for (std::size_t i = first; i < std::min(requests.size(), first + at_a_time); i++)
+            for (int sample = 0; sample < samples; sample++) {
+                MaskedCanvas& c = some.emplace_back();
+                c.source = int(i), c.line = requests[i].line, c.sample = requests[i].sample + sample;
+                c.end = special_.sep, c.minimum = options.minimum;
+                c.tokens.assign(std::min(places, options.maximum - 1), int(MaskedCanvas::hidden));
+                c.tokens.resize(places, c.end);
+            }
+        for (Written& w : unmask_canvases(model, std::move(some), options, seed)) {
+            if (all.empty() || int(all.back().size()) == samples) all.emplace_back();
+            // A text that has no end in any place would be longer than max_length with [CLS] and [SEP].
+            w.tokens.resize(std::min(int(w.tokens.size()), places - 1));
+            w.came.resize(w.tokens.size());
+            all.back().push_back(std::move(w));
+        }
     }
     return all;
 }

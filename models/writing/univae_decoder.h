@@ -2,7 +2,7 @@
 // Generates sentences from latent vectors with the decoder half of a UniVAE. The memory of a sentence is one row,
 // made from a latent, in each of the K layers with a latent. In a conditional model, the memory of a target is its
 // source; in each layer with a latent, a row made from the latent replaces the row of the source's [CLS]. If the model
-// inserts words, there is no memory: every round reads the canvases and their latents anew.
+// inserts words or un-hides tokens, there is no memory: every round reads the canvases and their latents anew.
 #pragma once
 #include "models/nets/univae.h"
 #include "models/tasks/univae_prior.h"
@@ -27,10 +27,12 @@ std::vector<DecodeRequest> reconstructions(const UniVae& model, const Sentences&
 class UniVaeDecoder {
   public:
     // Ids of special tokens: [CLS] starts a sentence, [SEP] ends it, and the tokens in `forbidden` are never
-    // generated. `finalization` matters only if the model inserts words.
+    // generated. `mask`, the token of a hidden place, matters only in masked diffusion, and `finalization` only if the
+    // model inserts words.
     struct Special {
         int cls = 2, sep = 3;
         Tokens forbidden = {0, 2, 4};
+        int mask = 4;
         Finalization finalization = Finalization::slot;
     };
     UniVaeDecoder(const UniVae& model, Special special, bool graph = true);  // `graph`: CachedWriter::graph
@@ -52,6 +54,11 @@ class UniVaeDecoder {
     // inserted. Uses SearchOptions::canvas, `maximum` and `forbidden`. A text has at most options.maximum - 1
     // tokens, because the maximum includes [SEP]. Throws BadUsage if the options ask for beams or samples.
     std::vector<Written> insert(const std::vector<DecodeRequest>& requests, const SearchOptions& options);
+    // Only for masked diffusion (models/writing/unmask.h): returns for each request its samples or, if options.samples
+    // is 0, one text. A text has at most options.maximum - 1 tokens. Throws BadUsage as check_unmasking() does, and if
+    // the options choose among lengths.
+    std::vector<std::vector<Written>> unmask(const std::vector<DecodeRequest>& requests, SearchOptions options,
+                                             std::uint64_t seed);
 
     // Feeds `ids` one by one, whatever the model predicts (teacher forcing). Returns, after every token except the last
     // one, the logits of the next token. In a conditional model, `ids` is a target, and the result begins with the

@@ -117,12 +117,11 @@ TEST_CASE("cuda decoding: hypotheses from shortlists have the bits of the CPU") 
 TEST_CASE("cuda decoding: words are inserted from latents as on the CPU") {
     FakeDevice fake;
     UniVaeSettings s = tiny_settings(LatentKind::gaussian);
-    s.decoder = UniVaeSettings::Decoder::insertion;
+    s.model.decoder = UniVaeOptions::Decoder::insertion;
     const Pair pair(s);
     const auto sentences = pair.sentences();
-    const InsertionRule rule = pair.here->insertion_rule();
-    const HeldOut a = held_out_losses(pair.here->model, sentences, 2, rule),
-                  b = held_out_losses(pair.there->model, sentences, 2, rule);
+    const HeldOut a = held_out_losses(pair.here->model, sentences, pair.here->measured_options(2)),
+                  b = held_out_losses(pair.there->model, sentences, pair.there->measured_options(2));
     CHECK(a.own == b.own);
     CHECK(a.other == b.other);
     CHECK((written(*pair.here, How::greedy, 1) == written(*pair.there, How::greedy, 1)));

@@ -21,16 +21,18 @@ struct Variant {
     DType storage;
     bool pre_norm, rotary;
     const char* attention = "softmax";
-    bool source_prior = false, inserts = false;
+    bool source_prior = false;
+    UniVaeOptions::Decoder decoder = UniVaeOptions::Decoder::causal;
 };
-const Variant variants[] = {
-    {"vmf, post-LN, rotary, f32", LatentKind::vmf, DType::f32, false, true},
-    {"vmf, post-LN, rotary, bf16", LatentKind::vmf, DType::bf16, false, true},
-    {"gaussian, pre-LN, table, f32", LatentKind::gaussian, DType::f32, true, false},
-    {"gaussian, pre-LN, table, bf16", LatentKind::gaussian, DType::bf16, true, false},
-    {"vmf, patterns by head, bf16", LatentKind::vmf, DType::bf16, false, true, "by_head"},
-    {"gaussian, prior of the source, bf16", LatentKind::gaussian, DType::bf16, false, true, "softmax", true},
-    {"gaussian, insertion, bf16", LatentKind::gaussian, DType::bf16, true, true, "softmax", false, true}};
+const Variant variants[] = {{"vmf, post-LN, rotary, f32", LatentKind::vmf, DType::f32, false, true},
+                            {"vmf, post-LN, rotary, bf16", LatentKind::vmf, DType::bf16, false, true},
+                            {"gaussian, pre-LN, table, f32", LatentKind::gaussian, DType::f32, true, false},
+                            {"gaussian, pre-LN, table, bf16", LatentKind::gaussian, DType::bf16, true, false},
+                            {"vmf, patterns by head, bf16", LatentKind::vmf, DType::bf16, false, true, "by_head"},
+                            {"gaussian, prior of the source, bf16", LatentKind::gaussian, DType::bf16, false, true,
+                             "softmax", true},
+                            {"gaussian, insertion, bf16", LatentKind::gaussian, DType::bf16, true, true, "softmax",
+                             false, UniVaeOptions::Decoder::insertion}};
 
 struct Training {
     Parameters parameters;
@@ -62,7 +64,7 @@ struct Training {
         o.backbone.rotary = v.rotary;
         o.backbone.attention = v.attention;
         o.conditional = o.latent.source_prior = v.source_prior;
-        o.inserts = v.inserts;
+        o.decoder = v.decoder;
         return o;
     }
     bool captured = true;

@@ -112,13 +112,14 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
     std::vector<int> starts;
     for (std::size_t i = 0; i < n; i++) starts.push_back(start(i));
     const Vectors first(means.begin(), means.begin() + n);
+    const bool causal = model.options.decoder == UniVaeOptions::Decoder::causal;
     std::string out = section("Masks", "The halves of a sentence in layers without a latent, and with one.",
-                              mask_svg(model.insertion ? "A full; B full" : "independent", 5, 4) +
-                                  mask_svg(model.insertion ? "A full; B full sees A[0]" : "uniae", 5, 4));
+                              mask_svg(causal ? "independent" : "A full; B full", 5, 4) +
+                                  mask_svg(causal ? "uniae" : "A full; B full sees A[0]", 5, 4));
     if (space.has_density()) {
         const LatentUse use = latent_use(model, all, seed);
         std::vector<std::pair<std::string, double>> kl;
-        for (double nats : held_out_losses(model, all, seed).layer_kl)
+        for (double nats : held_out_losses(model, all, run.measured_options(seed)).layer_kl)
             kl.emplace_back(fmt::format("latent {}, layer {}", kl.size(), model.options.latent_at[kl.size()]), nats);
         out += section(
             "What the latents hold",

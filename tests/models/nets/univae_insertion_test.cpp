@@ -19,7 +19,7 @@ namespace {
 
 UniVaeOptions inserting(const LatentOptions& latent, bool pre_norm, bool is_conditional) {
     UniVaeOptions o = small(latent, pre_norm, true);
-    o.inserts = true;
+    o.decoder = UniVaeOptions::Decoder::insertion;
     o.conditional = is_conditional || latent.source_prior;
     o.free_length = pre_norm;
     if (pre_norm) o.latent_at = {1, 3};  // there is a layer without a latent above the lower one
