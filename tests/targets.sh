@@ -484,7 +484,7 @@ printf 'the red box is made of tin\ttin red box\n' > full.tsv
 refuses 'diffusion: a full canvas' 1 'standard input, line 1: nothing to write' generate diffusion --canvas < full.tsv
 refuses 'unilm has no steps' 2 '--steps is an option of runs of objective=diffusion; this run was trained with objective=unilm' generate unilm --steps 3
 refuses 'unilm has no order, measured' 2 '--order is an option of runs of objective=diffusion' evaluate unilm --order margin
-refuses 'insertion has no order' 2 '--order is an option of objective=diffusion, but insertion is a run of insertion' generate insertion --order margin
+refuses 'insertion has no order' 2 '--order is an option of objective=diffusion, and of univae with decoder=diffusion, but insertion is a run of insertion' generate insertion --order margin
 train unilm $small layers=2 --data sentences.txt objective=diffusion --steps 300 --out diffused > report
 is 'diffusion of texts: the command that writes' 1 "$(grep -c 'next *./generate diffused --count 10' report)"
 is 'diffusion of texts: samples' 5 "$(generate diffused --count 5 | wc -l)"
@@ -496,6 +496,24 @@ refuses 'diffusion of texts: no targets for pairs' 2 './evaluate writes no targe
 is 'diffusion of texts: the bound of sources, and no targets' 1 "$(evaluate diffused --data held_out.tsv | awk '/^diffusion.bound /; /^(passes|exact) /' | wc -l)"
 refuses 'diffusion of texts: lines or samples' 2 '--canvas reads lines: leave out --count' generate diffused --canvas --count 2
 is 'diffusion of texts: a line is filled' 1 "$(echo 'the [MASK] cup [MASK] made of tin' | generate diffused --canvas | grep -c '^the .*cup.*made of tin$')"
+train univae $latent decoder=diffusion max_length=10 deviation=0.125 warmup=10 learning_rate=5e-3 --data sentences.txt --dev sources.txt schedule_steps=600 --steps 600 --out latents_unhide > report
+is 'univae, diffusion: it is named' 1 "$(grep -c '^model .*, masked diffusion' report)"
+is 'univae, diffusion: the measures, of which none is a likelihood' 'reconstruction reconstruction_mean reconstruction_other kl elbo passes exact' \
+    "$(evaluate latents_unhide --samples 5 | awk '/^(recon|kl |elbo|nll|passes|exact )/ { print $1 }' | xargs)"
+is 'univae, diffusion: the latents of a line tell it' 1 "$(evaluate latents_unhide --samples 5 | awk '{ v[$1] = $2 } END { print (v["reconstruction"] < 0.6 * v["reconstruction_other"]) }')"
+is 'univae, diffusion: in one pass, and in two' '1 2' "$(for steps in 1 2; do evaluate latents_unhide --samples 5 --steps $steps | awk '$1 == "passes" { print int($2 + 0.99) }'; done | xargs)"
+is 'univae, diffusion: two samples of a line' 1 "$(head -n 1 sources.txt | generate latents_unhide --reconstruct --samples 2 | awk -F'\t' 'NF == 2' | wc -l)"
+is 'univae, diffusion: rounds are shown' 1 "$(($(head -n 1 sources.txt | generate latents_unhide --reconstruct --show-rounds --steps 3 | grep -c '_ ') > 0))"
+is 'univae, diffusion: one process or many lines, the same samples' "$(generate latents_unhide --count 70 | head -n 5)" "$(generate latents_unhide --count 5)"
+for program in generate evaluate; do
+    refuses "univae, diffusion: no insertion, $program" 2 'this run generates by masked diffusion (decoder=diffusion): leave out the options of insertion' $program latents_unhide --parallel
+    refuses "univae, diffusion: no lengths, $program" 2 '--lengths is of runs with canvas=drawn' $program latents_unhide --lengths 3
+    refuses "univae has no steps, $program" 2 '--steps is an option of masked diffusion, and this run has decoder=causal' $program latents --steps 3
+done
+refuses 'univae, diffusion: no beams' 2 'a run of diffusion writes by --order' generate latents_unhide --beam 4
+refuses 'univae, diffusion: no canvas' 2 'which starts from hidden places' generate latents_unhide --canvas
+refuses 'univae, diffusion: no dropout of words' 2 'word_dropout is for decoder=causal' train univae $latent decoder=diffusion word_dropout=0.1 --data sentences.txt --steps 1 --out refused
+refuses 'univae, diffusion: a mask of the other decoder' 2 'expected "A RULE; B full", where B sees nothing of A' train univae $latent decoder=diffusion 'mask=layers 0:1: A full; B causal' --data sentences.txt --steps 1 --out refused
 train unilm $small layers=2 $on_pairs objective=block-diffusion block=2 deviation=0.125 learning_rate=5e-3 schedule_steps=1000 --steps 1000 --out in_blocks > report
 is 'block-diffusion: the command that writes' 1 "$(grep -c 'next *./generate in_blocks < SOURCES' report)"
 is 'block-diffusion: most are right' 1 "$(($(generate in_blocks < sources.txt | paste - targets.txt | awk -F'\t' '$1 == $2' | wc -l) > 4))"

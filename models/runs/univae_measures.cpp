@@ -209,7 +209,12 @@ Measures UniVaeRun::measures(const Measuring& how) {
             const Tokens& wanted = targets.empty() ? s->ids : s->target;  // [CLS] ... [SEP], or a target with [SEP]
             references.emplace_back(wanted.begin() + targets.empty(), wanted.end() - 1);
         }
-        const std::vector<Tokens> written = decoder.write(reconstructions(model, all), how.search, how.seed);
+        Numbers passes;
+        const std::vector<Tokens> written =
+            decoder.write(reconstructions(model, all), how.search, how.seed, 0, &passes);
+        if (model.insertion || model.unmasks())
+            add({{"passes", std::accumulate(passes.begin(), passes.end(), 0.0) / n, "",
+                  "passes of the decoder for a reconstruction, mean"}});
         const Closeness c = compare(references, written);
         add({{"exact", 100 * c.exact, "%", "greedy reconstructions equal to their sentence"},
              {"token_accuracy", 100 * c.token_accuracy, "%", "tokens met at their place"},

@@ -88,6 +88,7 @@ struct Hypothesis {
     Tokens tokens;       // without `begin` and the end token
     double score = 0;    // sum of log p, divided by length^length_penalty (docs/decoding.md, "The score")
     bool ended = false;  // whether an end token was generated; false: maximum length reached, or no token was allowed
+    int passes = 0;      // passes of the model, if the text was not written from left to right
 };
 using Hypotheses = std::vector<Hypothesis>;  // the hypotheses of one source
 

@@ -204,11 +204,12 @@ std::vector<Hypotheses> UniVaeDecoder::search(std::vector<DecodeRequest> request
     for (int round = 0;; round++) {
         std::vector<Hypotheses> all;
         if (model_.insertion)
-            for (Written& w : insert(requests, options)) all.push_back({{std::move(w.tokens), w.score, w.ended}});
+            for (Written& w : insert(requests, options))
+                all.push_back({{std::move(w.tokens), w.score, w.ended, w.passes()}});
         else if (model_.unmasks())
             for (std::vector<Written>& samples : unmask(requests, options, seed)) {
                 all.emplace_back();
-                for (Written& w : samples) all.back().push_back({std::move(w.tokens), w.score, w.ended});
+                for (Written& w : samples) all.back().push_back({std::move(w.tokens), w.score, w.ended, w.rounds});
             }
         else
             all = from_left_to_right(requests, options, seed);
@@ -280,13 +281,18 @@ std::vector<std::vector<Written>> UniVaeDecoder::unmask(const std::vector<Decode
 }
 
 std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests, SearchOptions options,
-                                         std::uint64_t seed, int refinements) {
+                                         std::uint64_t seed, int refinements, Numbers* passes) {
     options.maximum = model_.options.max_length;
     const std::vector<DecodeRequest> own = own_part(requests, 64);
     std::vector<Tokens> texts;
+    Numbers own_passes;
     if (const ByItself alone; !own.empty())
-        for (auto& hypotheses : search(own, options, seed, refinements))
-            texts.push_back(std::move(hypotheses.at(0).tokens));
+        for (auto& hypotheses : search(own, options, seed, refinements)) {
+            own_passes.push_back(hypotheses.at(0).passes);
+            texts.push_back(std::move(hypotheses[0].tokens));
+        }
+    if (passes)
+        for (double each : gather_numbers(own_passes)) passes->push_back(each);
     return gather_lists(texts);
 }
 

@@ -46,9 +46,10 @@ class UniVaeDecoder {
     //                                                                                 Rezende et al. 2014, section 3
     std::vector<Hypotheses> search(std::vector<DecodeRequest> requests, const SearchOptions& options,
                                    std::uint64_t seed, int refinements = 0);
-    // Returns the best hypothesis of each request. The maximum length is max_length - 2; options.maximum is ignored.
+    // Returns the best hypothesis of each request. The maximum length is max_length - 2; options.maximum is ignored. If
+    // `passes` is not null, adds Hypothesis::passes of each request to it.
     std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, SearchOptions options, std::uint64_t seed,
-                              int refinements = 0);
+                              int refinements = 0, Numbers* passes = nullptr);
 
     // Only for models that insert words: returns the text of each request, and the round in which each token was
     // inserted. Uses SearchOptions::canvas, `maximum` and `forbidden`. A text has at most options.maximum - 1

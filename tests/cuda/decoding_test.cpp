@@ -114,18 +114,20 @@ TEST_CASE("cuda decoding: hypotheses from shortlists have the bits of the CPU") 
     }
 }
 
-TEST_CASE("cuda decoding: words are inserted from latents as on the CPU") {
-    FakeDevice fake;
-    UniVaeSettings s = tiny_settings(LatentKind::gaussian);
-    s.model.decoder = UniVaeOptions::Decoder::insertion;
-    const Pair pair(s);
-    const auto sentences = pair.sentences();
-    const HeldOut a = held_out_losses(pair.here->model, sentences, pair.here->measured_options(2)),
-                  b = held_out_losses(pair.there->model, sentences, pair.there->measured_options(2));
-    CHECK(a.own == b.own);
-    CHECK(a.other == b.other);
-    CHECK((written(*pair.here, How::greedy, 1) == written(*pair.there, How::greedy, 1)));
-    CHECK(fake.control->ways[1] > 0);
+TEST_CASE("cuda decoding: words are written in any order from latents as on the CPU") {
+    for (const auto decoder : {UniVaeOptions::Decoder::insertion, UniVaeOptions::Decoder::diffusion}) {
+        FakeDevice fake;
+        UniVaeSettings s = tiny_settings(LatentKind::gaussian);
+        s.model.decoder = decoder;
+        const Pair pair(s);
+        const auto sentences = pair.sentences();
+        const HeldOut a = held_out_losses(pair.here->model, sentences, pair.here->measured_options(2)),
+                      b = held_out_losses(pair.there->model, sentences, pair.there->measured_options(2));
+        CHECK(a.own == b.own);
+        CHECK(a.other == b.other);
+        CHECK((written(*pair.here, How::greedy, 1) == written(*pair.there, How::greedy, 1)));
+        CHECK(fake.control->ways[1] > 0);
+    }
 }
 
 TEST_CASE("cuda decoding: a pass that cannot be captured runs op by op, and its memory grows by more than it needs") {

@@ -32,7 +32,9 @@ const Variant variants[] = {{"vmf, post-LN, rotary, f32", LatentKind::vmf, DType
                             {"gaussian, prior of the source, bf16", LatentKind::gaussian, DType::bf16, false, true,
                              "softmax", true},
                             {"gaussian, insertion, bf16", LatentKind::gaussian, DType::bf16, true, true, "softmax",
-                             false, UniVaeOptions::Decoder::insertion}};
+                             false, UniVaeOptions::Decoder::insertion},
+                            {"gaussian, diffusion, bf16", LatentKind::gaussian, DType::bf16, true, true, "softmax",
+                             false, UniVaeOptions::Decoder::diffusion}};
 
 struct Training {
     Parameters parameters;
@@ -74,7 +76,9 @@ struct Training {
     std::vector<char> step(std::uint32_t number) {
         std::vector<const Sentence*> some;  // 3 sentences or all of them, by turns: two buckets
         for (std::size_t i = 0; i < (number % 2 ? text.size() : 3); i++) some.push_back(&text[i]);
-        const Batch batch = halves_batch(model, some, 16);
+        ObjectiveOptions o = halves_options(model);
+        o.mask = 4;
+        const Batch batch = halves_batch(model, some, 0, o, 16);
         const LatentNoise noise = model.space.noise(batch.names(), 1, number);
         Tensor* loss = nullptr;
         auto work = [&] {

@@ -65,7 +65,8 @@ std::vector<Sample> all_samples() {
         {{"flow_actnorm", "false"}, {"points", "rings"}},
         {{"free_length", "true"}},
         {{"order", "frequency"}},
-        {{"decoder", "insertion"}, {"latent", "gaussian"}, {"order", "frequency"}}};
+        {{"decoder", "insertion"}, {"latent", "gaussian"}, {"order", "frequency"}},
+        {{"decoder", "diffusion"}}};
     for (const LatentKindRow& row : latent_kinds())
         variants.push_back({{"latent", row.name}, {"codes", "6"}, {"levels", "4"}});
     variants.push_back({{"latent", "vq"}, {"codes", "9"}, {"groups", "4"}});

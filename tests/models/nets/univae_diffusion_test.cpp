@@ -144,6 +144,37 @@ TEST_CASE("univae, diffusion: the gradient of every variant against the complex 
     }
 }
 
+TEST_CASE(
+    "univae, diffusion: the hidden places are those of the objective diffusion, from the position of the decoder") {
+    for (bool is_conditional : {false, true}) {
+        Model m(hiding(gaussian(), !is_conditional, is_conditional), DType::f32);
+        const ObjectiveOptions o = options_for(m.model, 3);
+        for (const Sentence& s : text_for(m.model.options, 20, 9)) {
+            const Example found = objective_of(m.model).make(s, 5, o),
+                          expected = find_objective("diffusion").make(s, 5, o);
+            const int n = int(s.ids.size()), context = is_conditional ? n : 1, before = found.document.source;
+            CHECK(before == (is_conditional ? n : 0));
+            REQUIRE(found.rows.count() - before == m.model.options.max_length - 1);
+            REQUIRE(expected.rows.count() - context == m.model.options.max_length - 1);
+            for (int i = 0; i < m.model.options.max_length - 1; i++) {
+                CHECK(found.rows.ids[std::size_t(before + i)] == expected.rows.ids[std::size_t(context + i)]);
+                CHECK(found.rows.positions[std::size_t(before + i)] == m.model.start_position(n) + i);
+                CHECK(found.rows.types[std::size_t(before + i)] == 1);
+            }
+            CHECK(found.labels.tokens == expected.labels.tokens);
+            CHECK(found.labels.weights == expected.labels.weights);
+            CHECK(found.counted == expected.counted);
+            for (int i = 0; i < found.labels.size(); i++)
+                CHECK(found.labels.rows[std::size_t(i)] - before == expected.labels.rows[std::size_t(i)] - context);
+            CHECK(found.source.ids == (is_conditional ? [&] {
+                Tokens both = s.ids;
+                both.insert(both.end(), s.target.begin(), s.target.end());
+                return both;
+            }() : s.ids));
+        }
+    }
+}
+
 TEST_CASE("univae, diffusion: the loss weighs hidden tokens by places/hidden, and counts the tokens of the text") {
     for (bool is_conditional : {false, true}) {
         Model m(hiding(gaussian(), false, is_conditional), DType::f64);
@@ -357,6 +388,7 @@ TEST_CASE("univae, diffusion: a sentence is written alone as in any batch, withi
             const auto requests = reconstructions(m.model, pointers_to(text));
             const auto together = decoder.unmask(requests, how, 6);
             std::set<Tokens> different;
+            std::size_t longest = 0, unequal = 0;
             for (std::size_t i = 0; i < text.size(); i++) {
                 CHECK(int(together[i].size()) == std::max(1, how.samples));
                 for (const Written& w : together[i]) {
@@ -364,6 +396,8 @@ TEST_CASE("univae, diffusion: a sentence is written alone as in any batch, withi
                     CHECK(w.came.size() == w.tokens.size());
                     for (int token : w.tokens) CHECK((token == 1 || token >= 5));
                     different.insert(w.tokens);
+                    longest = std::max(longest, w.tokens.size());
+                    unequal += w.tokens != together[i][0].tokens;
                 }
                 if (i % 9 > 0) continue;
                 const auto alone = decoder.unmask({requests[i]}, how, 6).at(0);
@@ -373,6 +407,8 @@ TEST_CASE("univae, diffusion: a sentence is written alone as in any batch, withi
                 }
             }
             CHECK(different.size() > 3);
+            CHECK(longest == std::size_t(o.max_length) - 2);
+            if (how.samples > 0) CHECK(unequal > 100);
         }
         SearchOptions options;
         options.maximum = 4, options.minimum = 2;

@@ -206,6 +206,7 @@ const std::vector<Strings>& groups_of_settings() {
         {"layers=3", "latent_layers=2", "latent_kinds=vmf,vq"},
         {"layers=3", "latent_layers=2", "latent_kinds=flow,gaussian_chain", "flow_actnorm=true"},
         {"latent=flow", "flow_steps=2", "flow_linear=lu"},
+        {"pairs=true", "conditional=true", "decoder=diffusion"},
         {"attention=by_head"},
         {"attention=by_head", "patterns=0:1 window=1 | 1:2 stride=2"},
         {"heads=4", "kv_heads=2", "attention=by_head", "patterns=1:2 block=2 before=1 | 2:4 globals=1 stride=3"},
@@ -318,8 +319,10 @@ TEST_CASE("combinations: every kind of attention with every objective of every f
         std::vector<Strings> variants;
         for (const std::string& objective : kind.objectives) variants.push_back({"objective=" + objective});
         if (variants.empty()) variants.emplace_back();
-        if (kind.options & Family::of_latents)
+        if (kind.options & Family::of_latents) {
             variants.insert(variants.end(), &groups_of_settings()[0], &groups_of_settings()[2]);  // conditional
+            variants.push_back({"decoder=diffusion"});
+        }
         for (const Strings& variant : variants)
             for (const AttentionKind& attention : attention_kinds()) {
                 Strings of_each = {""};

@@ -73,7 +73,8 @@ TEST_CASE("packed run: every family trains on a packed text to the bits of the t
         if (kind.reads == TextKind::none) continue;
         const std::string name = kind.name;
         std::vector<Strings> variants = {{}};
-        if (name == "univae") variants = {{"prior_sentences=30"}, {"pairs=true"}, {"decoder=insertion"}};
+        if (name == "univae")
+            variants = {{"prior_sentences=30"}, {"pairs=true"}, {"decoder=insertion"}, {"decoder=diffusion"}};
         if (name == "insertion") variants = {{}, {"order=frequency"}};
         if (name == "unilm") variants = {{}, {"objective=lm"}, {"objective=mlm"}};
         for (const bool pairs : {false, true})

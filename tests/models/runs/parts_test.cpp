@@ -117,9 +117,11 @@ TEST_CASE("parts: the loss, the gradient and the codebooks of the whole batch, w
                               {"latent=gaussian", "free_bits=1", "free_bits_of=number"},
                               {"word_dropout=0.3"},
                               {"decoder=insertion"},
+                              {"decoder=diffusion"},
                               {"pairs=true"},
                               {"pairs=true", "conditional=true"},
                               {"pairs=true", "conditional=true", "decoder=insertion"},
+                              {"pairs=true", "conditional=true", "decoder=diffusion"},
                               {"pairs=true", "conditional=true", "latent=gaussian", "source_prior=true"}})
         CHECK(check(univae, words));
 }
