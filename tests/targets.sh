@@ -512,6 +512,8 @@ for program in generate evaluate; do
 done
 refuses 'univae, diffusion: no beams' 2 'a run of diffusion writes by --order' generate latents_unhide --beam 4
 refuses 'univae, diffusion: no canvas' 2 'which starts from hidden places' generate latents_unhide --canvas
+grep -v MASK latents_unhide/vocab.txt > no_mask.txt
+refuses 'univae, diffusion: no [MASK]' 1 'decoder=diffusion needs [MASK], which the vocabulary lacks' train univae layers=2 latent_layers=1 max_length=10 decoder=diffusion --vocab no_mask.txt --data sentences.txt --steps 1 --out refused
 refuses 'univae, diffusion: no dropout of words' 2 'word_dropout is for decoder=causal' train univae $latent decoder=diffusion word_dropout=0.1 --data sentences.txt --steps 1 --out refused
 refuses 'univae, diffusion: a mask of the other decoder' 2 'expected "A RULE; B full", where B sees nothing of A' train univae $latent decoder=diffusion 'mask=layers 0:1: A full; B causal' --data sentences.txt --steps 1 --out refused
 train unilm $small layers=2 $on_pairs objective=block-diffusion block=2 deviation=0.125 learning_rate=5e-3 schedule_steps=1000 --steps 1000 --out in_blocks > report

@@ -160,6 +160,8 @@ std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
     if (settings.pairs && !t.pairs())
         throw BadInput(
             text("pairs=true, and ", t.origin.name, " holds no pairs; expected source<TAB>target on every line"));
+    if (model.unmasks() && tokenizer.vocabulary().mask() < 0)
+        throw BadInput("decoder=diffusion needs [MASK], which the vocabulary lacks");
     std::shared_ptr<const SentenceList> train =
         t.sentences(tokenizer, settings.source_limit().tokens, settings.target_limit().tokens);
     if (model.insertion && model.insertion->options.scored && step == 0)
