@@ -73,9 +73,9 @@ class UniVae {
     void draw(Tape& tape, const Batch& sources, const LatentNoise* noise,
               const std::function<Tensor*(int, const LatentSample&)>& use) const;
     // Runs the decoder half. `z` are the K latents, each (B,Z): Z numbers for each of B documents. Returns the last
-    // hidden states of the M decoder rows with a label, (M,C), where C is the width. If the decoder half is causal and the
-    // model is not conditional, every decoder row has a label. If the model inserts words, returns the states of all N
-    // decoder rows, (N,C).
+    // hidden states of the M decoder rows with a label, (M,C), where C is the width. If the decoder half is causal and
+    // the model is not conditional, every decoder row has a label. If the model inserts words, returns the states of
+    // all N decoder rows, (N,C).
     Tensor* decode(Tape& tape, const Batch& batch, const std::vector<Tensor*>& z) const;
     // Runs both halves as one sequence. Returns the same rows as decode(). If `noise` is null, the latents are the
     // means.

@@ -5,8 +5,8 @@
 
 namespace masquerade {
 
-// All places of a text at once, on one stack; one block after another, on one stack; all places of a target at once in a
-// decoder, whose source an encoder reads; and all places of a text or target alone, in the decoder half of a UniVAE.
+// All places of a text at once, on one stack; one block after another, on one stack; all places of a target at once in
+// a decoder, whose source an encoder reads; and all places of a text or target alone, in the decoder half of a UniVAE.
 enum class DiffusionForm { one_stack, blocks, two_stacks, places };
 inline DiffusionForm diffusion_form(const Objective& objective) {
     return objective.has(Objective::encoder) ? DiffusionForm::two_stacks
@@ -28,8 +28,8 @@ template <DiffusionForm form>
 Example gaps(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
 
 // Returns the rows of one canvas without labels: first the context, which is the source of a pair or, if `pair` is false,
-// the [CLS] of a text (DiffusionForm::places: none); then `clean`, the true tokens of blocks, from place 0 on; and then `shown`, the tokens or [MASK] of
-// the places from `first` on. The last ones are the target of the document.
+// the [CLS] of a text (DiffusionForm::places: none); then `clean`, the true tokens of blocks, from place 0 on; and then
+// `shown`, the tokens or [MASK] of the places from `first` on. The last ones are the target of the document.
 Example canvas_rows(DiffusionForm form, const Sentence& sentence, bool pair, const Tokens& clean, int first,
                     const Tokens& shown, const ObjectiveOptions& options);
 

@@ -24,8 +24,8 @@ std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
 }
 
 // Returns the reconstruction loss of every document x with the latents z: -log p(x|z) or, if the decoder half is not
-// causal, the estimate that univae_evaluation.h describes. If `of_tokens` is not null and the decoder half is causal, adds
-// to it the losses of the target tokens of each document.
+// causal, the estimate that univae_evaluation.h describes. If `of_tokens` is not null and the decoder half is causal,
+// adds to it the losses of the target tokens of each document.
 Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, const std::vector<Tensor*>& z,
                         std::vector<Numbers>* of_tokens = nullptr) {
     Numbers sums(batch.documents);

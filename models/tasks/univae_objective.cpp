@@ -3,8 +3,8 @@
 // without [SEP], and each of its rows predicts the next token; the last row predicts [SEP]. In a pair, the encoder
 // half reads the source, and the decoder half reads and predicts the target. In a conditional model, both halves read
 // the source and the target of the pair. A decoder half that inserts words reads a canvas in place of the words, and
-// predicts the missing words of its slots (models/tasks/insertion_objective.h). In masked diffusion, it reads the places
-// of the words, some of which are hidden, and predicts the hidden tokens (models/tasks/diffusion_objective.h).
+// predicts the missing words of its slots (models/tasks/insertion_objective.h). In masked diffusion, it reads the
+// places of the words, some of which are hidden, and predicts the hidden tokens (models/tasks/diffusion_objective.h).
 #include "models/tasks/univae_objective.h"
 
 #include "models/tasks/diffusion_objective.h"

@@ -30,8 +30,8 @@ Batch sources_batch(const UniVae& model, const std::vector<const Sentence*>& sen
 // also packs both halves as one sequence, for UniVae::joint().
 Batch halves_batch(const UniVae& model, const Sentences& sentences, int pad_to = 1, bool joint = false);
 
-// Only for a model that inserts words or un-hides tokens: makes a batch in which the decoder half of document i reads the
-// words of canvas i. In masked diffusion, `words` has [MASK] at hidden places, and the places `asked` get a label.
+// Only for a model that inserts words or un-hides tokens: makes a batch in which the decoder half of document i reads
+// the words of canvas i. In masked diffusion, `words` has [MASK] at hidden places, and the places `asked` get a label.
 // `sentence` is packed as the encoder half; in a conditional model, the decoder half also reads it, as the source.
 // `start` is the position of the canvas; a conditional model ignores it.
 struct CanvasHalf {

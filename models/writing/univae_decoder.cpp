@@ -40,8 +40,8 @@ class LatentCanvases {
         : model_(model), tape_(tape), requests_(requests) {
         for (const DecodeRequest& r : requests) sources_.push_back(source_of(r, model, special));
     }
-    // Begins a step of the tape, and runs the decoder half for halves[i], a canvas of request which[i]. Sets `batch`, and
-    // returns what UniVae::decode() returns. The caller ends the step.
+    // Begins a step of the tape, and runs the decoder half for halves[i], a canvas of request which[i]. Sets `batch`,
+    // and returns what UniVae::decode() returns. The caller ends the step.
     Tensor* run(const std::vector<int>& which, std::vector<CanvasHalf> halves, Batch& batch) const {
         std::vector<const DecodeRequest*> requests;
         for (std::size_t i = 0; i < which.size(); i++) {
