@@ -118,6 +118,7 @@ evaluate sure-end insertion nothing = --sure-end 0.999
 evaluate apart repeats nothing = --apart
 evaluate rounds insertion nothing = --rounds 1
 evaluate order diffusion nothing --outputs out --order confidence = --outputs out --order random
+evaluate orders diffusion nothing = --orders 2
 evaluate per-pass diffusion nothing = --per-pass 2
 evaluate steps diffusion nothing = --steps 3
 evaluate plan diffusion nothing --steps 3 = --steps 3 --plan cosine

@@ -350,6 +350,9 @@ is 'no samples of texts unless asked for' 0 "$(evaluate judge --limit 5 | grep -
 refuses 'samples of a run of pairs' 2 'is of runs that generate texts from nothing, which this run of objective=lm does not' \
     evaluate lm-of-pairs --samples 20
 refuses 'samples of a run that does not write' 2 'which this run of objective=mlm does not' evaluate mlm --samples 20
+refuses 'orders of a run that has one' 2 '--orders is an option of runs of objective=diffusion; this run was trained with objective=lm' \
+    evaluate judge --orders 2
+is 'blocks of one token have one order' 1 "$(evaluate blocks --orders 3 | awk '/^block-diffusion.bound/ { x = $2 } /^block-diffusion.orders/ { print x == $2 }')"
 refuses 'a judge without samples' 2 '--judge measures samples: give --samples N as well' evaluate judge --judge judge
 refuses 'a judge that is none' 2 'mlm is no language model; a run of ./train unilm objective=lm is expected' evaluate latents --limit 5 --judge mlm
 train univae $latent pairs=true $on_pairs --steps 5 --out paraphrase > /dev/null

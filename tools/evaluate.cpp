@@ -140,6 +140,8 @@ std::vector<std::pair<Options, unsigned>> declare_groups(Options& app, Measuring
                    "K");
     targets.number("--length-penalty", how.search.length_penalty, -100.0, 100.0, "alpha of a beam's score (default: 1)",
                    "ALPHA");
+    targets.number("--orders", how.orders, 1, 100000,
+                   "objective=diffusion: another bound, by S random orders of each text", "S");
     targets.flag("--characters", how.characters, "ROUGE and BLEU over characters, for Chinese");
     targets.output("--outputs", how.outputs, "FILE",
                    "write source<TAB>output<TAB>reference, and the reference as it was tokenized for the comparison");

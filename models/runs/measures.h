@@ -47,6 +47,8 @@ struct Measuring {
     // For runs that generate targets. characters: whether targets are compared by characters instead of words. outputs:
     // path of a file to which sources, generated targets and references are written; empty: none.
     SearchOptions search;
+    // orders: number of random orders of each text, for a bound of masked diffusion; 0: none.
+    int orders = 0;
     bool characters = false;
     std::string outputs;
 };

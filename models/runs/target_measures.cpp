@@ -112,6 +112,9 @@ Strings TargetRun::sampled_lines(int count, SearchOptions options, std::uint64_t
 
 Measures TargetRun::measures(const Measuring& how) {
     const bool sampling = how.samples > 0;
+    if (how.orders > 0 && !diffusion())
+        throw BadUsage(text(
+            "--orders is an option of runs of objective=diffusion; this run was trained with objective=", objective()));
     const bool from_nothing = (continues() && (writes() || unmasks())) || (writes_backward() && !writes());
     if ((sampling || !how.judge.empty()) && !from_nothing)
         throw BadUsage(text(sampling ? "--samples" : "--judge",
@@ -171,6 +174,15 @@ Measures TargetRun::measures(const Measuring& how) {
                             {},
                             {std::exp(low), std::exp(high)}});
             rows.push_back({name + ".sentence", bound.per_document, "nats/sentence", "the bound of a sentence, mean"});
+            if (how.orders > 0) {
+                const auto [found, least, most] = bound_by_orders(objective, all, how.orders, how.seed).per_token;
+                rows.push_back({name + ".orders",
+                                found,
+                                "nats/token",
+                                text("the same, by ", how.orders, " random orders of each text"),
+                                {},
+                                {least, most}});
+            }
             if (length_given && (counter() || !lengths_.empty()))
                 rows.push_back({name + ".length", length_cost(all), "nats/sentence", "-log p of the length, mean"});
             continue;

@@ -386,10 +386,16 @@ LikelihoodBound TargetRun::bound(const Objective& objective, const Sentences& so
     each_own_batch(net().head_stack(), some, 32, make, use,
                    [&](const Sentence& s) { return objective.rows(s, options); });
     for (const Sentence* s : own_part(some, 32)) tokens.push_back(objective.make(*s, 0, options).counted);
-    bounds = gather_numbers(bounds), variances = gather_numbers(variances), tokens = gather_numbers(tokens);
+    LikelihoodBound all = likelihood_bound(gather_numbers(bounds), gather_numbers(tokens), seed);
+    variances = gather_numbers(variances);
+    all.noise = std::sqrt(std::max(0.0, std::accumulate(variances.begin(), variances.end(), 0.0))) / double(all.tokens);
+    return all;
+}
+
+// The bounds and the numbers of tokens of all sentences.
+LikelihoodBound TargetRun::likelihood_bound(const Numbers& bounds, const Numbers& tokens, std::uint64_t seed) {
     const auto sum_of = [](const Numbers& all) { return std::accumulate(all.begin(), all.end(), 0.0); };
-    return {bootstrap(bounds, seed, tokens), std::sqrt(std::max(0.0, sum_of(variances))) / sum_of(tokens),
-            sum_of(bounds) / double(bounds.size()), std::int64_t(sum_of(tokens))};
+    return {bootstrap(bounds, seed, tokens), 0, sum_of(bounds) / double(bounds.size()), std::int64_t(sum_of(tokens))};
 }
 
 std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {

@@ -161,6 +161,10 @@ class TargetRun : public Run {
     ScoredLoss loss(const Objective& objective, const Sentences& sentences) const;
     // `objective` must have the trait `bound`.
     LikelihoodBound bound(const Objective& objective, const Sentences& sentences, std::uint64_t seed) const;
+    // Another bound: -log of the mean over random orders of the probability with which the tokens are predicted one by
+    // one. With one order, its expected value is that of bound(); with more orders, it is smaller. The noise is not set.
+    LikelihoodBound bound_by_orders(const Objective& objective, const Sentences& sentences, int orders,
+                                    std::uint64_t seed) const;
 
     // Encodes texts that will be continued, with [CLS] but without [SEP]. If a line has more than 3/4 of max_length
     // tokens, including [CLS], the first tokens after [CLS] are dropped, so that there is room for the continuation.
@@ -232,6 +236,7 @@ class TargetRun : public Run {
                                     const std::function<Start(const Sentence&)>& start) const;
 
   private:
+    static LikelihoodBound likelihood_bound(const Numbers& bounds, const Numbers& tokens, std::uint64_t seed);
     void forbid_all_but(int end, SearchOptions& options) const;
     bool in_blocks() const;  // whether the objective is block-diffusion
     // Whether the setting canvas is drawn: for this objective, which has the trait `bound`, or for diffusion().

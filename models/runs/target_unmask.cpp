@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // How a run that was trained with objective=diffusion or block-diffusion writes.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <functional>
 #include <sstream>
 
 #include "engine/base/printable.h"
@@ -220,6 +222,31 @@ void TargetRun::choose_length(const SearchOptions& o, std::vector<Written>& foun
     found[0].rounds_of_others = rounds - found[0].rounds;
 }
 
+namespace {
+
+// Calls `write` for the canvases, some at a time, after the decoder has read their sources.
+void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const std::vector<MaskedCanvas>& canvases,
+               const std::function<void(std::vector<MaskedCanvas>)>& write) {
+    for (std::size_t from = 0, to; from < canvases.size(); from = to) {
+        constexpr int most_rows = 4096;  // of the sources and canvases of a group
+        std::vector<MaskedCanvas> some;
+        Sentences read;
+        int rows = 0, places = 0;
+        for (to = from; to < canvases.size() && rows < most_rows; to++) {
+            some.push_back(canvases[to]);
+            const Sentence* const source = sources[std::size_t(some.back().source)];
+            if (read.empty() || read.back() != source) read.push_back(source), rows += int(source->ids.size());
+            some.back().source = int(read.size()) - 1;
+            places = std::max(places, int(some.back().tokens.size()));
+            rows += int(some.back().tokens.size());
+        }
+        decoder.read(read, int(some.size()), places);
+        write(std::move(some));
+    }
+}
+
+}  // namespace
+
 std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, SearchOptions options, std::uint64_t seed,
                                                     const std::vector<MaskedCanvas>& starts) const {
     if (options.unmask.lengths > 0 && (!draws_length() || !starts.empty()))
@@ -267,29 +294,60 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
     }
     UnmaskDecoder decoder(net(), *diffusion(), objective_options(), continues());
     std::vector<Written> written;
-    for (std::size_t from = 0, to; from < canvases.size(); from = to) {
-        constexpr int most_rows = 4096;  // of the sources and canvases that are written at a time
-        std::vector<MaskedCanvas> some;
-        Sentences read;
-        int rows = 0, places = 0;
-        for (to = from; to < canvases.size() && rows < most_rows; to++) {
-            some.push_back(canvases[to]);
-            const Sentence* const source = sources[std::size_t(some.back().source)];
-            if (read.empty() || read.back() != source) read.push_back(source), rows += int(source->ids.size());
-            some.back().source = int(read.size()) - 1;
-            places = std::max(places, int(some.back().tokens.size()));
-            rows += int(some.back().tokens.size());
-        }
-        decoder.read(read, int(some.size()), places);
+    in_groups(decoder, sources, canvases, [&](std::vector<MaskedCanvas> some) {
         for (Written& each : unmask_canvases(decoder, std::move(some), options, seed))
             written.push_back(std::move(each));
-    }
+    });
     std::vector<std::vector<Written>> all;
     for (std::size_t i = 0, from = 0; i < ends.size(); from = ends[i++]) {
         all.emplace_back(written.begin() + from, written.begin() + ends[i]);
         if (from_laws) choose_length(options, all.back());
     }
     return all;
+}
+
+LikelihoodBound TargetRun::bound_by_orders(const Objective& objective, const Sentences& all, int orders,
+                                           std::uint64_t seed) const {
+    const Sentences some = own_part(all, 64);
+    const bool text = !all.empty() && all[0]->target.empty();
+    const int longest = common().places(text), sep = tokenizer.vocabulary().sep();
+    const int block = objective.has(Objective::ranks) ? common().how.diffusion.block : 0;
+    std::vector<MaskedCanvas> canvases;
+    std::vector<Tokens> truths;
+    Numbers tokens;  // of each sentence, as they count in the bound
+    for (std::size_t i = 0; i < some.size(); i++) {
+        const Sentence& s = *some[i];
+        MaskedCanvas c;
+        c.source = int(i), c.line = std::uint32_t(s.name), c.end = sep;
+        Tokens truth = text ? Tokens(s.ids.begin() + 1, s.ids.end()) : s.target;
+        const int n = int(truth.size()) - 1;
+        if (!draws_length(objective)) truth.resize(std::size_t(std::max(n + 1, longest)), sep);
+        c.tokens.assign(truth.size(), int(MaskedCanvas::hidden));
+        if (draws_length(objective)) c.tokens.back() = sep;
+        tokens.push_back(n + !draws_length(objective));
+        for (int order = 0; order < orders; order++) {
+            c.sample = std::uint32_t(order);
+            canvases.push_back(c);
+            truths.push_back(truth);
+        }
+    }
+    UnmaskDecoder decoder(net(), objective, measured_options(), text);
+    Numbers log_p;
+    in_groups(decoder, some, canvases, [&](std::vector<MaskedCanvas> group) {
+        const auto first = truths.begin() + std::ptrdiff_t(log_p.size());
+        const std::vector<Tokens> own(first, first + std::ptrdiff_t(group.size()));
+        const Numbers found = log_p_in_random_order(decoder, std::move(group), own, block, seed);
+        log_p.insert(log_p.end(), found.begin(), found.end());
+    });
+    Numbers bounds;
+    for (std::size_t i = 0; i < some.size(); i++) {
+        const auto first = log_p.begin() + std::ptrdiff_t(i) * orders;
+        const double largest = *std::max_element(first, first + orders);
+        double sum = 0;
+        for (auto each = first; each < first + orders; each++) sum += std::exp(*each - largest);
+        bounds.push_back(std::log(double(orders)) - largest - std::log(sum));
+    }
+    return likelihood_bound(gather_numbers(bounds), gather_numbers(tokens), seed);
 }
 
 std::vector<Hypotheses> TargetRun::unmasked(const Sentences& sources, const SearchOptions& options,

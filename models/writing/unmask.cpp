@@ -321,4 +321,52 @@ std::vector<Written> unmask_canvases(PlaceModel& model, std::vector<MaskedCanvas
     return written;
 }
 
+Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> starts, const std::vector<Tokens>& truths,
+                              int block, std::uint64_t seed) {
+    const int V = model.vocabulary();
+    const std::size_t count = starts.size();
+    Numbers sums(count);
+    std::vector<std::vector<int>> left(count);  // the hidden places of each canvas, those that come first at the end
+    for (std::size_t i = 0; i < count; i++) {
+        MaskedCanvas& c = starts[i];
+        c.number = int(i);
+        Numbers draws;
+        for (std::size_t place = 0; place < c.tokens.size(); place++) {
+            draws.push_back(sampling_draw(seed, c.line, c.sample, std::uint32_t(place), "evaluate.order"));
+            if (c.tokens[place] == MaskedCanvas::hidden) left[i].push_back(int(place));
+        }
+        std::stable_sort(left[i].begin(), left[i].end(), [&](int a, int b) {
+            const int block_a = block > 0 ? a / block : 0, block_b = block > 0 ? b / block : 0;
+            return block_a != block_b ? block_a > block_b : draws[std::size_t(a)] > draws[std::size_t(b)];
+        });
+    }
+    for (;;) {
+        std::vector<const MaskedCanvas*> asked;
+        std::vector<std::size_t> which;
+        for (std::size_t i = 0; i < count; i++) {
+            if (left[i].empty()) continue;
+            starts[i].asked = {left[i].back()};
+            asked.push_back(&starts[i]);
+            which.push_back(i);
+        }
+        if (asked.empty()) return sums;
+        const float* const logits = model.logits(asked);
+        parallel_for(asked.size(), std::max(1, numbers_a_piece / V), [&](std::int64_t begin, std::int64_t end) {
+            static thread_local TokenScores scores;
+            for (std::int64_t r = begin; r < end; r++) {
+                const std::size_t i = which[std::size_t(r)];
+                MaskedCanvas& c = starts[i];
+                const int place = left[i].back(), token = truths[i].at(std::size_t(place));
+                scores.read(logits + r * V, V);
+                sums[i] += double(logits[r * V + token]) - scores.log_sum();
+                c.tokens[std::size_t(place)] = token;
+                left[i].pop_back();
+                const auto known = [&](int later) { return token == c.end && later > place; };
+                left[i].erase(std::remove_if(left[i].begin(), left[i].end(), known), left[i].end());
+                if (token == c.end) std::fill(c.tokens.begin() + place, c.tokens.end(), token);
+            }
+        });
+    }
+}
+
 }  // namespace masquerade

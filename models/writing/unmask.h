@@ -77,4 +77,11 @@ double visible_after(const UnmaskOptions& options, int step, double places = 1);
 std::vector<Written> unmask_canvases(PlaceModel& model, std::vector<MaskedCanvas> starts, const SearchOptions& options,
                                      std::uint64_t seed);
 
+// For each canvas, writes the tokens of truths[i] at its hidden places, one by one in a random order, and returns the sum
+// of their log p (Uria et al. 2014). The order depends on the seed and on the numbers `line` and `sample` of the canvas.
+// If `block` is above 0, each run of so many places is written before the next one. Behind a visible end, everything is
+// known. The probabilities are those of all tokens, also of those that unmask_canvases() does not write.
+Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> starts, const std::vector<Tokens>& truths,
+                              int block, std::uint64_t seed);
+
 }  // namespace masquerade

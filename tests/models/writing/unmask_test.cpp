@@ -548,6 +548,62 @@ TEST_CASE("unmask: the passes are drawn, hidden places as _") {
     CHECK(draw_rounds(w, {"a", "b", "c"}, "_") == "  0  a _ _\n  1  a [b] [c]\n");
 }
 
+TEST_CASE("unmask: a text in random orders has the probability that the table gives in each of them") {
+    // -log p of the tokens in an order, by the table with all its tokens.
+    const auto cost = [](const Tokens& truth, const std::vector<int>& order, int end) {
+        Tokens canvas(truth.size(), int(hidden));
+        double sum = 0;
+        for (int place : order) {
+            const bool known =
+                std::any_of(canvas.begin(), canvas.begin() + place, [&](int t) { return end >= 0 && t == end; });
+            if (known) continue;
+            Numbers z;
+            for (int v = 0; v < 3; v++) z.push_back(logit(place, v, canvas));
+            z.push_back(9);
+            double all = 0;
+            for (double x : z) all += std::exp(x);
+            sum += std::log(all) - z[std::size_t(truth[std::size_t(place)])];
+            canvas[std::size_t(place)] = truth[std::size_t(place)];
+            if (truth[std::size_t(place)] == end) std::fill(canvas.begin() + place, canvas.end(), end);
+        }
+        return sum;
+    };
+    constexpr int samples = 6000;
+    for (const auto& [truth, end] : {std::pair(Tokens{0, 1, 2}, -1), {{0, 1, 2}, 2}, {{0, 2, 2}, 2}, {{2, 2, 2}, 2}})
+        for (int block : {0, 1, 2, 3}) {
+            CAPTURE(block);
+            std::map<std::string, double> expected;  // the numbers of -log p, and how often they come
+            std::vector<int> order = {0, 1, 2};
+            double orders = 0;
+            do {
+                bool allowed = true;
+                for (std::size_t i = 1; i < 3 && block > 0; i++) allowed &= order[i - 1] / block <= order[i] / block;
+                if (!allowed) continue;
+                expected[text(std::round(1e4 * cost(truth, order, end)))]++, orders++;
+            } while (std::next_permutation(order.begin(), order.end()));
+            std::vector<MaskedCanvas> starts;
+            for (std::uint32_t sample = 0; sample < samples; sample++) {
+                starts.push_back(empty_canvas(3, 5, end));
+                starts.back().sample = sample;
+            }
+            Table model;
+            std::map<std::string, double> found;
+            for (double x : log_p_in_random_order(model, starts, std::vector<Tokens>(samples, truth), block, 3))
+                found[text(std::round(-1e4 * x))]++;
+            REQUIRE(found.size() == expected.size());
+            for (const auto& [key, times] : expected)
+                CHECK(std::abs(found[key] - times / orders * samples) < 4.5 * std::sqrt(double(samples)) / 2);
+        }
+    // Places that are visible at the start are not predicted.
+    MaskedCanvas given = empty_canvas(3);
+    given.tokens = {0, int(hidden), 2};
+    Table model;
+    const double one = log_p_in_random_order(model, {given}, {{0, 1, 2}}, 0, 3).at(0);
+    const double all = std::exp(logit(1, 0, given.tokens)) + std::exp(logit(1, 1, given.tokens)) +
+                       std::exp(logit(1, 2, given.tokens)) + std::exp(9);
+    CHECK(std::abs(one - (logit(1, 1, given.tokens) - std::log(all))) < 1e-6);
+}
+
 TEST_CASE("unmask: options that contradict each other are refused") {
     const auto refuses = [](const SearchOptions& o, const char* what) {
         CHECK_THROWS_WITH_AS(write_one(o), doctest::Contains(what), BadUsage);
