@@ -260,7 +260,7 @@ class BackwardStop(gdb.Breakpoint):
     wanted = "*"
 
     def __init__(self, function):
-        super().__init__(function, internal=True)
+        super().__init__(function, internal=True, qualified=True)
         self.silent = True
         self.enabled = False
 
