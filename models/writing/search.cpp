@@ -8,12 +8,10 @@
 #include "engine/base/error.h"
 #include "engine/ops/cpu/parallel.h"
 #include "models/writing/beams.h"
+#include "models/writing/token_scores.h"
 
 namespace masquerade {
 namespace {
-
-// Minimum number of logits per thread. With fewer logits, starting a thread takes more time than the thread saves.
-constexpr int numbers_a_piece = 1 << 15;
 
 // A shortlist has more tokens than the search needs, because the rules of the search may forbid some of them. It has at
 // most `most_listed` tokens, because the time that a device needs for it grows with their number.

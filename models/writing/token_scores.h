@@ -11,6 +11,9 @@
 
 namespace masquerade {
 
+// Minimum number of logits per thread. With fewer logits, starting a thread takes more time than the thread saves.
+constexpr int numbers_a_piece = 1 << 15;
+
 class TokenScores {
   public:
     struct Token {

@@ -13,9 +13,6 @@
 namespace masquerade {
 namespace {
 
-// Minimum number of logits per thread. With fewer logits, starting a thread takes more time than the thread saves.
-constexpr int numbers_a_piece = 1 << 15;
-
 // Returns the entropy of the tokens that are allowed, in nats. sum: the log-sum-exp of their scores.
 double entropy_of(const TokenScores& scores, double sum) {
     double entropy = 0;
