@@ -9,12 +9,12 @@
 namespace masquerade::ladder {
 namespace {
 
-// Returns the lengths of documents that have `rows` rows together. If `rows` is above 1,000, the first document is
-// long: it has all rows except the last 130.
+// Returns the lengths of documents that have `rows` rows together. If `rows` is above 700, the first document is long: it
+// has all rows except the last 130.
 std::vector<int> lengths(int rows) {
     const int cycle[] = {4, 1, 9, 2, 33, 3, 130, 17};
     std::vector<int> all;
-    if (rows > 1000) all.push_back(rows - 130), rows = 130;
+    if (rows > 700) all.push_back(rows - 130), rows = 130;
     for (std::size_t i = 0; rows > 0; i++) {
         all.push_back(std::min(rows, cycle[i % 8]));
         rows -= all.back();
@@ -45,7 +45,7 @@ Layout documents(int rows, F change) {
 
 }  // namespace
 
-int longest(int rows) { return (rows > 1000 ? rows : std::min(rows, 140)) + 1; }
+int longest(int rows) { return (rows > 700 ? rows : std::min(rows, 140)) + 1; }
 
 Build by_rule(Rule rule) {
     return [rule](int rows) {
@@ -168,9 +168,9 @@ Op attention_op(const std::string& use, const Build& build, float dropout = 0, i
                       {5, 130, 1},
                       {4, 161, 2},
                       {260, 4, 1},
-                      {1000, 4, 1},
+                      {600, 4, 1},
                       {260, 32, 2}},
-                     {{1291, 3, 1}, {3, 259, 2}});
+                     {{771, 3, 1}, {3, 259, 2}});
 }
 
 }  // namespace
