@@ -4,11 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 
 #include "engine/check/ladder_check.h"
 #include "engine/check/ops_table.h"
@@ -228,20 +228,31 @@ std::string faults_of(const Op& op, Records& records) {
     return all;
 }
 
+// Calls f(name) for every name in the text that stands directly between `before` and `after`.
+template <class F>
+void each_name(const std::string& text, const std::string& before, const std::string& after, F f) {
+    for (std::size_t at = text.find(before); at != std::string::npos; at = text.find(before, at)) {
+        at += before.size();
+        const std::string name = text.substr(at, text.find(after, at) - at);
+        if (std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; })) f(name);
+    }
+}
+
 // Returns names in the sources of the engine and the models: functions that are written for records, and ops of
 // records.
 std::set<std::string> names_in_sources() {
-    const std::regex function("void (\\w+)_record_(forward|backward)\\(const Record& "),
-        op("(Record\\(\"|run_op\\(t, name, )(\\w+?)(\"\\)|_forward)");
+    const std::pair<const char*, const char*> places[] = {{"void ", "_record_forward(const Record& "},
+                                                          {"void ", "_record_backward(const Record& "},
+                                                          {"Record(\"", "\")"},
+                                                          {"run_op(t, name, ", "_forward"}};
     std::set<std::string> names;
     for (const char* folder : {"engine", "models"})
         for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
             if (file.path().extension() != ".cpp") continue;
             std::ifstream in(file.path());
             const std::string all{std::istreambuf_iterator<char>(in), {}};
-            const std::sregex_iterator end;
-            for (std::sregex_iterator m(all.begin(), all.end(), function); m != end; ++m) names.insert((*m)[1]);
-            for (std::sregex_iterator m(all.begin(), all.end(), op); m != end; ++m) names.insert((*m)[2]);
+            for (auto [before, after] : places)
+                each_name(all, before, after, [&](const std::string& name) { names.insert(name); });
         }
     return names;
 }
