@@ -61,6 +61,7 @@ void multiply(Fragments* lanes) {
     const int at_once = sums == TensorSums::as_a100 ? 8 : 16, bits = sums == TensorSums::as_a100 ? 25 : 26;
     for (int m = 0; m < 16; m++) {
         for (int k = 0; k < 16 && sums == TensorSums::rounded; k++)
+#pragma omp simd
             for (int n = 0; n < 8; n++) d[m][n] += a[m][k] * b[k][n];
         for (int n = 0; n < 8 && sums != TensorSums::rounded; n++) {
             double products[16];

@@ -97,6 +97,7 @@ std::uint64_t meet_warp(Exchange kind, unsigned mask, std::uint64_t value, int a
     }
     for (unsigned left = named & ~own; left; left &= left - 1) expect_beside(lanes[__builtin_ctz(left)]);
     warp.meets &= ~named;
+    const bool exchanges = kind != Exchange::barrier && kind != Exchange::ballot;
     std::uint64_t votes = 0;
     for (unsigned left = named; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
@@ -104,8 +105,8 @@ std::uint64_t meet_warp(Exchange kind, unsigned mask, std::uint64_t value, int a
     }
     for (unsigned left = named; left; left &= left - 1) {
         Thread& t = lanes[__builtin_ctz(left)];
-        const int from = source_of(t);
-        if (kind != Exchange::barrier && kind != Exchange::ballot && !(named >> from & 1u))
+        const int from = exchanges ? source_of(t) : t.lane;
+        if (!(named >> from & 1u))
             complain(
                 text("lane ", t.lane, " reads lane ", from, ", which takes no part (mask 0x", std::hex, mask, ")"));
         t.result = kind == Exchange::ballot ? votes : lanes[from].value;

@@ -188,10 +188,9 @@ void note(Cell& cell, const Access& a) {
     cell.atomic = a.does == changes;
 }
 
-// Checks and records an access to one word (`whole`), or to one byte.
-void access_one(const Access& a, std::uintptr_t address, bool whole) {
+// Checks and records an access to one word (`whole`), or to one byte, of the page.
+inline void access_one(const Access& a, Page& p, std::uintptr_t address, bool whole) {
     const Watch& w = watch;
-    Page& p = watch.page_of(address);
     Cell &of_word = p.words[address % page / word], *of_bytes = p.bytes + address % page;
     bool written = of_word.written >= w.block;
     if (p.words_used == w.launch) check(of_word, a);
@@ -218,7 +217,11 @@ void access_one(const Access& a, std::uintptr_t address, bool whole) {
     if (on_stack) a.fail(" that is another thread's own");
     const std::uintptr_t end = a.address + size;
     const bool whole = a.address % word == 0 && size % word == 0;
-    for (std::uintptr_t i = a.address; i < end; i += whole ? word : 1) access_one(a, i, whole);
+    for (std::uintptr_t i = a.address; i < end;) {
+        Page& p = watch.page_of(i);
+        const std::uintptr_t stop = std::min(end, (i / page + 1) * page);
+        for (; i < stop; i += whole ? word : 1) access_one(a, p, i, whole);
+    }
 }
 
 // Most accesses of a kernel are to the thread's own stack, where nothing is checked. They must cost little.
