@@ -21,7 +21,7 @@
 # make tidy            the checks of .clang-tidy on all code, or on FILES='engine/nn/*.cpp' (clang-tidy 14; ten minutes)
 # make book            the book as web pages with a search, build/book/site/index.html (mkdocs, mkdocs-material)
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
-# UNIT=1 to compile each file by itself (else up to 8 of a folder at once: faster for all, slower for one that changes),
+# UNIT=1 to compile each file by itself (else up to 16 of a folder at once: faster for all, slower for one that changes),
 # DEPS=folder with the headers of fmt, nlohmann-json, CLI11 and doctest, NVCC=none for the CPU only, BUILDS=folder instead
 # of build/.
 
@@ -86,7 +86,7 @@ object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
 # tools/make/units.sh), so that their headers are read once. If you change code often, UNIT=1 compiles each file by itself.
 # Ops are never in a unit, because their kernels take the time; programs are not, because each has a main(); the emulator,
 # the fuzzers and ./bench are not, because their files use the same names.
-UNIT     ?= 8
+UNIT     ?= 16
 alone    := engine/base/shared_library.cpp engine/ops/% tests/emulator/% tests/fuzz/% tools/bench/% $(wildcard tools/*.cpp)
 objects   = $(call object,$(filter $(alone),$1)) \
             $(patsubst %,$(BUILD)/obj/%.o,$(shell tools/make/units.sh $(BUILDS)/units $(UNIT) $(filter-out $(alone),$1)))

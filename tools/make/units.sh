@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # units.sh FOLDER MOST FILE...: groups source files (.cpp) into units; the files of a unit are compiled together. A unit
-# has up to MOST files, which lie in the same folder and follow each other in the list. For each unit of several files,
-# writes FOLDER/FIRST+COUNT.cpp, which includes all files of the unit. FIRST is the path of the first file without .cpp,
-# and COUNT is the number of files. A unit of one file needs no new file: it is the file itself. Prints the units,
-# without .cpp.
+# has up to MOST files, which lie in the same folder and follow each other in the list. A folder has as few units as
+# possible, of almost the same number of files. For each unit of several files, writes FOLDER/FIRST+COUNT.cpp, which
+# includes all files of the unit. FIRST is the path of the first file without .cpp, and COUNT is the number of files. A
+# unit of one file needs no new file: it is the file itself. Prints the units, without .cpp.
 set -euo pipefail
 to=$1 most=$2
 shift 2
@@ -40,11 +40,20 @@ printf '%s\n' "$@" | awk -v to="$to" -v most="$most" '
         print name
         count = 0
     }
+    # Divides the files of a folder among as few units as possible.
+    function finish_folder(   units, unit, next_file) {
+        units = int((files + most - 1) / most)
+        for (unit = 1; unit <= units; unit++) {
+            while (next_file < int(files * unit / units)) file[++count] = of_folder[++next_file]
+            finish()
+        }
+        files = 0
+    }
     NF {
         here = $0
         sub(/[^\/]*$/, "", here)
-        if (here != folder || count == most) finish()
+        if (here != folder) finish_folder()
         folder = here
-        file[++count] = $0
+        of_folder[++files] = $0
     }
-    END { finish() }'
+    END { finish_folder() }'
