@@ -114,7 +114,7 @@ Groups declare(Options& app, Writing& w) {
     any_order.flag(
         "--canvas", w.from_canvas,
         "lines are source<TAB>words to start with, in order. insertion: _ between two words: insert nothing there; "
-        "diffusion: [MASK] for each token to write");
+        "diffusion: [MASK] for each token to write, or none in a run of gaps, which counts what is missing");
     any_order.flag("--show-rounds", w.show_rounds, "write each target as its rounds, with new words in [brackets]");
     Options unmask = declare_unmask(app, w.search.unmask);
     return {draws,

@@ -229,9 +229,10 @@ void Start::keep(const TrainingText& t) {
     chosen_ = wanted_tokens(reader, Vocabulary(std::move(tokens)));
 }
 
-// Copies the rows of the old tokens that are also in the new vocabulary. The other rows of `to` keep their random
-// values, scaled to the RMS of `from`.
-void Start::copy_known(const View& from, const View& to) const {
+// Copies the rows of the tokens that the new vocabulary takes from the old one, and then those of the numbers behind the
+// vocabulary (Objective::counts) that both runs have. The other rows of `to` keep their random values, scaled to the RMS
+// of `from`.
+void Start::copy_tokens(const View& from, const View& to) const {
     const Numbers known = numbers_of(from);
     Numbers all = numbers_of(to);
     const auto size = [](const Numbers& v) {
@@ -242,20 +243,28 @@ void Start::copy_known(const View& from, const View& to) const {
     const WordPiece reader = all_tokens();
     const Vocabulary& theirs = reader.vocabulary();
     const std::size_t E = known.size() / std::size_t(from.shape[0]);
-    for (std::size_t id = 0; id < std::size_t(theirs.size()); id++)
-        if (const int to_id = extended_ ? extended_->id(theirs.token(int(id))) : int(id); to_id >= 0)
-            std::copy_n(known.data() + id * E, E, all.data() + to_id * E);
+    std::size_t ours = std::size_t(theirs.size());
+    if (chosen_) {
+        const Numbers chosen = choose_rows(chosen_->choice, known, int(from.shape[0]));
+        std::copy(chosen.begin(), chosen.end(), all.begin());
+        ours = std::size_t(chosen_->vocabulary.size());
+    } else {
+        for (std::size_t id = 0; id < std::size_t(theirs.size()); id++)
+            if (const int to_id = extended_ ? extended_->id(theirs.token(int(id))) : int(id); to_id >= 0)
+                std::copy_n(known.data() + id * E, E, all.data() + to_id * E);
+        if (extended_) ours = std::size_t(extended_->size());
+    }
+    const std::size_t behind = std::size_t(theirs.size()) * E;
+    const std::size_t numbers = std::min(known.size() - behind, all.size() - ours * E);
+    std::copy_n(known.data() + behind, numbers, all.data() + ours * E);
     write_numbers(to, all.data());
 }
 
 void Start::copy_of(const Tensor& given, const View& to) const {
     const View from = weights().master(given);
-    if (!a_row_for_each_token(given.path)) return copy(from, to);
-    if (!chosen_) return extended_ || from.shape[0] != to.shape[0] ? copy_known(from, to) : copy(from, to);
-    Numbers all = numbers_of(to);  // rows behind those of the vocabulary stay as they are
-    const Numbers chosen = choose_rows(chosen_->choice, numbers_of(from), int(given.shape[0]));
-    std::copy(chosen.begin(), chosen.end(), all.begin());
-    write_numbers(to, all.data());
+    const bool others = chosen_ || extended_ || from.shape[0] != to.shape[0];
+    if (a_row_for_each_token(given.path) && others) return copy_tokens(from, to);
+    copy(from, to);
 }
 
 std::string Start::give_weights(Run& run, std::string* warning) const {

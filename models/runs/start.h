@@ -58,7 +58,7 @@ class Start {
     // Copies the tensor `given` of the weights to `to`. If each row of the tensor belongs to a token, copies only the
     // rows of the tokens that keep() or extend() kept.
     void copy_of(const Tensor& given, const View& to) const;
-    void copy_known(const View& from, const View& to) const;
+    void copy_tokens(const View& from, const View& to) const;
 
     std::optional<ChosenTokens> chosen_;
     std::optional<Vocabulary> extended_;

@@ -77,8 +77,8 @@ Strings TargetRun::write_lines(const Sentences& sources, const SearchOptions& op
         for (const std::vector<Written>& samples : unmask(own_part(sources, 64), options, seed)) {
             const Written& w = samples.at(0);
             lines.push_back(decode(w.tokens));
-            own = {own.passes + w.rounds + w.rounds_of_others, own.tokens + double(w.tokens.size()),
-                   own.ended + w.ended};
+            own = {own.passes + w.rounds + w.rounds_of_others + (counter() != nullptr),
+                   own.tokens + double(w.tokens.size()), own.ended + w.ended};
         }
         for (const Counts& c : gather_values(own))
             all = {all.passes + c.passes, all.tokens + c.tokens, all.ended + c.ended};
@@ -130,6 +130,7 @@ Measures TargetRun::measures(const Measuring& how) {
         t.held_out_targets = std::move(given.target);
     }
     const bool pairs = !t.held_out_targets.empty();
+    const Text whole = sampling ? Text{t.held_out, t.held_out_targets} : Text();  // without a limit
     const std::size_t n = std::min<std::size_t>(t.held_out.size(), how.limit);
     t.held_out.resize(n);
     if (pairs) t.held_out_targets.resize(n);
@@ -145,7 +146,7 @@ Measures TargetRun::measures(const Measuring& how) {
     if (!pairs && std::all_of(mixture.parts.begin(), mixture.parts.end(), needs_pairs))
         refuse_sentences(how.data.empty() ? t.origin.name : how.data);
     // A run of masked diffusion that continues texts would take a whole source, with its end, as given.
-    const bool writing = pairs && (writes() || unmasks()) && !(diffusion() && continues());
+    const bool writing = pairs && !sampling && (writes() || unmasks()) && !(diffusion() && continues());
     if (!(writing || sampling) || (diffusion() && !unmasks(how.search)))
         refuse_unmasking(how.search, !pairs        ? "./evaluate writes targets only for pairs"
                                      : continues() ? "./evaluate writes no targets with a run of texts"
@@ -199,6 +200,7 @@ Measures TargetRun::measures(const Measuring& how) {
         if (sampling && t.packed)
             log_line("note: ", t.origin.name, " is a packed text, so samples are not compared with training lines");
         table.heads = {"samples", "held out"}, table.keys = {"held_out"};
+        t.held_out = whole.source, t.held_out_targets = whole.target;
         if (sampling && !t.train.empty())
             measure_samples(t, sampled_lines(how.samples, how.search, how.seed, rows), tokenizer,
                             judge ? &*judge : nullptr, how.seed, rows);

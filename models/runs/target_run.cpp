@@ -135,11 +135,12 @@ DiffusionRule TargetSettings::hiding() const {
 TargetRun::TargetRun(const TargetSettings& s, Vocabulary v, DType storage, Device device)
     : Run(s, std::move(v), storage, device), mixture(s.mixture()), masks(s.masks()) {
     s.hiding();  // refuses a wrong setting before there is a run folder
-    if (mixture.has(Objective::counts) && mixture.has(Objective::bound) &&
-        (mixture.has(Objective::ranks) || s.how.diffusion.canvas != DiffusionRule::drawn))
-        throw BadUsage(text("objective=", s.objective,
-                            ": gaps says how many places a canvas of diffusion has; expected ",
-                            "objective=diffusion:1,gaps:1 canvas=drawn"));
+    for (const ObjectiveMixture::Part& part : mixture.parts)
+        if (mixture.has(Objective::counts) && part.objective->has(Objective::bound) &&
+            (part.objective->has(Objective::ranks) || s.how.diffusion.canvas != DiffusionRule::drawn))
+            throw BadUsage(text("objective=", s.objective,
+                                ": gaps says how many places a canvas of diffusion has; expected ",
+                                "objective=diffusion:1,gaps:1 canvas=drawn"));
     if (s.made.any() && Vocabulary(s.words()).lines() != tokenizer.vocabulary().lines())
         throw BadInput(text("the vocabulary is not that of task ", s.made.task, ", which brings its own words"));
 }

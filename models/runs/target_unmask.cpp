@@ -170,7 +170,7 @@ std::vector<MaskedCanvas> TargetRun::with_gaps(const MaskedCanvas& text, const s
     for (int sample = 0; sample < int(all.size()); sample++) {
         MaskedCanvas& c = all[std::size_t(sample)];
         c.tokens.clear();
-        int room = places() - int(text.tokens.size());
+        int room = std::min(places() - int(text.tokens.size()), o.maximum - 1);
         for (std::size_t i = 0; i < text.tokens.size(); i++) {
             const Numbers law = length_law(missing.at(i), {0, room});
             const double u = sampling_draw(seed, std::uint32_t(source.name), std::uint32_t(sample), std::uint32_t(i),
@@ -224,23 +224,27 @@ void TargetRun::choose_length(const SearchOptions& o, std::vector<Written>& foun
 
 namespace {
 
-// Calls `write` for the canvases, some at a time, after the decoder has read their sources.
+// Calls `write` for the canvases, some at a time, after the decoder has read their sources. The decoder has room for as
+// many places in every canvas as the longest canvas of the group has.
 void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const std::vector<MaskedCanvas>& canvases,
                const std::function<void(std::vector<MaskedCanvas>)>& write) {
+    constexpr std::size_t most_rows = 4096;  // of a group
     for (std::size_t from = 0, to; from < canvases.size(); from = to) {
-        constexpr int most_rows = 4096;  // of the sources and canvases of a group
         std::vector<MaskedCanvas> some;
         Sentences read;
-        int rows = 0, places = 0;
-        for (to = from; to < canvases.size() && rows < most_rows; to++) {
+        std::size_t source_rows = 0, longest = 0;
+        for (to = from; to < canvases.size(); to++) {
+            const Sentence* const source = sources[std::size_t(canvases[to].source)];
+            const bool is_new = read.empty() || read.back() != source;
+            const std::size_t rows = source_rows + (is_new ? source->ids.size() : 0),
+                              places = std::max(longest, canvases[to].tokens.size());
+            if (to > from && rows + (some.size() + 1) * places > most_rows) break;
+            source_rows = rows, longest = places;
+            if (is_new) read.push_back(source);
             some.push_back(canvases[to]);
-            const Sentence* const source = sources[std::size_t(some.back().source)];
-            if (read.empty() || read.back() != source) read.push_back(source), rows += int(source->ids.size());
             some.back().source = int(read.size()) - 1;
-            places = std::max(places, int(some.back().tokens.size()));
-            rows += int(some.back().tokens.size());
         }
-        decoder.read(read, int(some.size()), places);
+        decoder.read(read, int(some.size()), int(longest));
         write(std::move(some));
     }
 }

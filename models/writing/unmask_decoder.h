@@ -49,7 +49,7 @@ class UnmaskDecoder : public PlaceModel {
     Tape tape_;
     Sentences sources_;
     std::unique_ptr<EncoderReader> reader_;  // null if the model has one stack
-    // What is kept of the sources and, with one stack, of the finished blocks. If it has no layers, nothing is kept.
+    // The decoding states of the sources and, with one stack, of the finished blocks. Without layers: nothing is stored.
     Memory memory_;
     Slots slots_;
     std::vector<Tokens> kept_;  // for each canvas, the tokens of the finished blocks whose keys are kept

@@ -304,6 +304,35 @@ TEST_CASE("start: a run of mass starts one of pairs, with all its weights") {
 }
 
 // The token of the level's bar is the last one of the vocabulary. Rows are therefore copied by token, not by id.
+TEST_CASE("start: a run that counts missing tokens takes the rows of the words, and of the numbers that both have") {
+    const Trained<UniLmRun> words(tiny_unilm("lm"));
+    UniLmSettings counting = tiny_unilm("gaps");
+    const Trained<UniLmRun> numbers(counting);
+    for (const auto* from : {&words, &numbers})
+        for (const int longest : {0, 10, 16, 20}) {  // 0: a run that does not count
+            CAPTURE(longest);
+            const auto start = Start::open(from->path());
+            std::string said;
+            const auto run =
+                started<UniLmRun>(*start, tiny_unilm(longest > 0 ? "gaps" : "lm"), said, [&](UniLmSettings& s) {
+                    s.max_length = std::max(longest, 3);
+                    s.max_target = 2;
+                });
+            const std::size_t V = std::size_t(run->tokenizer.vocabulary().size());
+            for (const char* path : {"embedding.token.weight", "head.bias"}) {
+                const auto *theirs = const_cast<Trained<UniLmRun>*>(from)->run().parameters.find(path),
+                           *ours = run->parameters.find(path);
+                const std::vector<float> before = numbers_of(theirs), after = numbers_of(ours);
+                const std::size_t E = before.size() / std::size_t(theirs->shape[0]);
+                CHECK(after.size() == (V + std::size_t(longest > 0 ? std::max(longest - 1, 2) : 0)) * E);
+                const std::size_t same = std::min(before.size(), after.size());
+                CHECK(std::equal(before.begin(), before.begin() + std::ptrdiff_t(same), after.begin()));
+                CHECK(same >= V * E);
+                if (from == &numbers && longest > 9) CHECK(same > V * E);
+            }
+        }
+}
+
 TEST_CASE("start: a task with more words keeps the rows of those that it had; others are new, and as large") {
     Seq2SeqSettings s = tiny_seq2seq("seq2seq");
     s.made.task = "star_graph";

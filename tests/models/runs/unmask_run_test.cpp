@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <nlohmann/json.hpp>
 
 #include "models/runs/writer.h"
@@ -174,6 +175,7 @@ double check_cache(const TargetRun& run, bool pairs) {
 }  // namespace
 
 TEST_CASE("unmask run: cached == computed anew, bit for bit, for every kind of attention") {
+    std::set<std::string> saving;  // the kinds of attention that the cache helps on one stack
     for (const AttentionKind& kind : attention_kinds())
         for (const char* mask :
              {"", "A causal; B full sees A | layers 1: A full; B full window=2 sees A[0]", "AB full"})
@@ -208,7 +210,9 @@ TEST_CASE("unmask run: cached == computed anew, bit for bit, for every kind of a
                         continue;
                     }
                     CHECK(saves == keeps);
+                    if (saves && !two_stacks) saving.insert(kind.name);
                 }
+    for (const char* kind : {"softmax", "window", "by_head", "lsh"}) CHECK(saving.count(kind));
 }
 
 TEST_CASE("unmask run: a line alone is written as in any batch, by any number of threads") {
@@ -557,9 +561,46 @@ TEST_CASE("unmask run: a text without [MASK] gets as many as are missing before 
         const Numbers law = length_law(missing[0], {0, places - 1 - int(words.size())});
         for (std::size_t n = 0; n < law.size(); n++)
             CHECK(std::abs(seen[n] - 600 * std::exp(law[n])) < 5 + 4 * std::sqrt(600 * std::exp(law[n])));
+        o.samples = 0, o.maximum = 3;
+        CHECK(run->unmask(pointers_to(sources), o, 1, {start}).at(0).at(0).tokens.size() <= words.size() + 2);
         // An empty line is a text from which all tokens are missing.
         CHECK(run->canvas_of("", 0).tokens == Tokens{sep});
     }
+}
+
+TEST_CASE("unmask run: a text that is continued gets as many tokens as are missing at its end") {
+    const auto run = run_of("diffusion:1,gaps:1", false, DiffusionRule::drawn);
+    std::vector<Sentence> sources = run->beginnings({"where are you", "who", ""});
+    std::size_t longer = 0;
+    for (const Sentence& s : sources) {
+        const Tokens given(s.ids.begin() + 1, s.ids.end());
+        UnmaskDecoder decoder(run->net(), *run->counter(), run->objective_options(), true);
+        const Numbers last = decoder.missing({&s}, {given}, run->tokenizer.vocabulary().sep()).at(0).back();
+        const auto end = last.begin() + 15 - std::ptrdiff_t(given.size());  // the longest text has 14 tokens
+        const std::size_t most = std::size_t(std::max_element(last.begin(), end) - last.begin());
+        CHECK(run->unmask({&s}, SearchOptions(), 1).at(0).at(0).tokens.size() == given.size() + most);
+        longer += most;
+    }
+    CHECK(longer > 0);
+}
+
+TEST_CASE("unmask run: numbers are never written, however unlikely the words are") {
+    for (bool pairs : {false, true})
+        for (const char* objective : {"diffusion:1,gaps:1", "lm:1,gaps:1"}) {
+            const auto run = run_of(objective, pairs, DiffusionRule::drawn);
+            std::vector<Sentence> sources =
+                pairs ? run->sentences(Strings(100, "who?")) : run->beginnings(Strings(100, "who"));
+            for (std::size_t i = 0; i < sources.size(); i++) sources[i].name = int(i);
+            SearchOptions o;
+            o.samples = 2;
+            o.temperature = 1000;
+            std::set<int> seen;
+            const int V = run->tokenizer.vocabulary().size();
+            for (const Hypotheses& all : run->write(pointers_to(sources), o, 1))
+                for (const Hypothesis& h : all) seen.insert(h.tokens.begin(), h.tokens.end());
+            CHECK(int(seen.size()) > V / 2);
+            CHECK(*seen.rbegin() < V);
+        }
 }
 
 TEST_CASE("unmask run: the lengths are kept in the run folder") {
