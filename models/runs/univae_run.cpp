@@ -288,8 +288,8 @@ void UniVaeRun::expect_way_of_writing(const SearchOptions& options, bool show_ro
         throw BadUsage(
             text("this run generates ",
                  any_order ? "by masked diffusion (decoder=diffusion)" : "from left to right (decoder=causal)",
-                 ": leave out the options of insertion, such as --parallel, or train with "
-                 "decoder=insertion"));
+                 ": leave out the options of writing in any order, such as --parallel and --threshold, or train with "
+                 "decoder=insertion or decoder=diffusion"));
     if (const char* option = changed(options.unmask); option && !model.unmasks())
         throw BadUsage(text(option, " is an option of masked diffusion, and this run has decoder=",
                             model.insertion ? "insertion" : "causal", ": leave it out, or train with ",

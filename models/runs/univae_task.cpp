@@ -15,8 +15,11 @@ LatentNoise UniVaeTask::noise_of(const Batch& part) const {
 }
 
 std::string UniVaeTask::next_batch(std::int64_t step) {
+    // In masked diffusion, every sentence has all places in the decoder half.
+    const std::size_t places = run_.model.unmasks() ? std::size_t(run_.model.options.max_length) - 1 : 0;
     const std::string bucket =
-        choose([&](const Sentences& some) { return halves_batch(run_.model, some, step, options_, 64); });
+        choose([&](const Sentences& some) { return halves_batch(run_.model, some, step, options_, 64); },
+               [&](const Sentence& s) { return std::max(tokens_in(s), places); });
     step_ = step;
     if (step == 0) run_.model.start(batch_.all(), [&](const Batch& part) { return noise_of(part); });
     return bucket;

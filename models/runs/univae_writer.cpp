@@ -88,7 +88,8 @@ class FromLatents {
                                 "be sampled, with --count"));
         run.expect_way_of_writing(a.search, a.show_rounds);
         if (a.from_canvas)
-            throw BadUsage(text("--canvas needs a run of the family insertion; ", a.run, " is a run of univae, which ",
+            throw BadUsage(text("--canvas needs a run of insertion, or of unilm or seq2seq with objective=diffusion; ",
+                                a.run, " is a run of univae, which ",
                                 run.model.insertion   ? "starts from empty canvases"
                                 : run.model.unmasks() ? "starts from hidden places"
                                                       : "generates from left to right"));

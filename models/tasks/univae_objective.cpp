@@ -8,7 +8,6 @@
 #include "models/tasks/univae_objective.h"
 
 #include "models/tasks/diffusion_objective.h"
-#include "models/tasks/diffusion_objective.h"
 #include "models/tasks/insertion_objective.h"
 #include "models/tasks/objective_parts.h"
 
@@ -222,7 +221,6 @@ ObjectiveOptions halves_options(const UniVae& model) {
     o.longest = m.max_length;
     o.target_start = m.free_length ? -1 : m.max_length;
     o.last_read = m.latent_at.empty() ? 0 : m.latent_at.back() - 1;
-    o.diffusion.text_places = o.diffusion.target_places = m.max_length - 1;
     o.diffusion.text_places = o.diffusion.target_places = m.max_length - 1;
     return o;
 }

@@ -258,17 +258,20 @@ std::vector<std::vector<Written>> UniVaeDecoder::unmask(const std::vector<Decode
     const LatentCanvases canvases(model_, writer_.tape(), requests, special_);
     LatentPlaces model(canvases, special_.mask);
     const int places = model_.options.max_length - 1, samples = std::max(1, options.samples);
+    const std::size_t count = requests.size() * std::size_t(samples);
+    const std::size_t most = std::max<std::size_t>(1, 4096 / std::size_t(places));  // canvases at a time
     std::vector<std::vector<Written>> all;
-    for (std::size_t first = 0; first < requests.size(); first += at_a_time) {
+    for (std::size_t first = 0; first < count; first += most) {
         std::vector<MaskedCanvas> some;
-        for (std::size_t i = first; i < std::min(requests.size(), first + at_a_time); i++)
-            for (int sample = 0; sample < samples; sample++) {
-                MaskedCanvas& c = some.emplace_back();
-                c.source = int(i), c.line = requests[i].line, c.sample = requests[i].sample + sample;
-                c.end = special_.sep, c.minimum = options.minimum;
-                c.tokens.assign(std::min(places, options.maximum - 1), int(MaskedCanvas::hidden));
-                c.tokens.resize(places, c.end);
-            }
+        for (std::size_t n = first; n < std::min(count, first + most); n++) {
+            const std::size_t i = n / std::size_t(samples);
+            MaskedCanvas& c = some.emplace_back();
+            c.source = int(i), c.line = requests[i].line;
+            c.sample = requests[i].sample + std::uint32_t(n % std::size_t(samples));
+            c.end = special_.sep, c.minimum = options.minimum;
+            c.tokens.assign(std::min(places, options.maximum - 1), int(MaskedCanvas::hidden));
+            c.tokens.resize(places, c.end);
+        }
         for (Written& w : unmask_canvases(model, std::move(some), options, seed)) {
             if (all.empty() || int(all.back().size()) == samples) all.emplace_back();
             // A text that has no end in any place would be longer than max_length with [CLS] and [SEP].
