@@ -10,13 +10,13 @@
 
 namespace masquerade::ladder {
 
-// True if the environment variable MASQUERADE_SMALL_LADDER is set. The checks below then use only the smallest sizes, so
-// that they can run under slow tools that check every memory access.
+// True if the environment variable MASQUERADE_SMALL_LADDER is set. The checks below then use only the smallest sizes,
+// so that they can run under slow tools that check every memory access.
 inline bool small_ladder() { return std::getenv("MASQUERADE_SMALL_LADDER") != nullptr; }
 
 // True if a check at these sizes is fast enough. A GPU runs all sizes. Without a GPU, the tests run the kernels on the
-// CPU, with a fiber for each CUDA thread. For a costly op, rows * columns * other may then be at most `most`, and rows at
-// most 300.
+// CPU, with a fiber for each CUDA thread. For a costly op, rows * columns * other may then be at most `most`, and rows
+// at most 300.
 inline bool fits_fibers(const Op& op, Sizes s, std::int64_t most) {
     return !op.costly || lies_apart(Device::cuda) ||
            (s.rows <= 300 && std::int64_t(s.rows) * s.columns * s.other <= most);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Written by tools/unicode/make_table.py from Unicode 14.0.0 and Hugging Face tokenizers 0.23.3: do not edit.
 //
-// A table is a list of numbers in base 26. The digits of a number are lower-case letters, but its last digit is a capital
-// letter: "bC" is 1 * 26 + 2. Line ends mean nothing. table_rows.h reads the tables, of which there are two kinds:
+// A table is a list of numbers in base 26. The digits of a number are lower-case letters, but its last digit is a
+// capital letter: "bC" is 1 * 26 + 2. Line ends mean nothing. table_rows.h reads the tables, of which there are two
+// kinds:
 //   values    for each range of code points with the same value: the number of code points that were skipped since the
 //             previous range, the number of code points in the range, the value
 //   changes   for each code point that changes: the number of code points that were skipped since the previous one, the

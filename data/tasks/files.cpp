@@ -32,8 +32,8 @@ std::set<fs::path> sorted(const fs::path& folder) {
 
 std::string bytes_of(const std::string& path) { return read_input<BadInput>(path, SIZE_MAX - 1); }
 
-// The base class of both tasks. An Item, from which an example is made, is a File or a Pair. It has a member `order` and
-// a function each(use), which calls use(path) for the path of each of its files.
+// The base class of both tasks. An Item, from which an example is made, is a File or a Pair. It has a member `order`
+// and a function each(use), which calls use(path) for the path of each of its files.
 template <class Item>
 class FileTask : public Examples {
   public:

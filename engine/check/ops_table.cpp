@@ -446,8 +446,8 @@ Case weighted_sum_case(Sizes n) {
     return c;
 }
 
-// Many logits are equal, and some are zeros of either sign. A row of x may have any number of columns, because neither W
-// nor the number of parts says how many there are.
+// Many logits are equal, and some are zeros of either sign. A row of x may have any number of columns, because neither
+// W nor the number of parts says how many there are.
 Case shortlist_case(Sizes n) {
     const int V = n.columns, W = std::min(n.other, V);
     Case c;

@@ -9,8 +9,8 @@
 namespace masquerade::ladder {
 namespace {
 
-// Returns the lengths of documents that have `rows` rows together. If `rows` is above 700, the first document is long: it
-// has all rows except the last 130.
+// Returns the lengths of documents that have `rows` rows together. If `rows` is above 700, the first document is long:
+// it has all rows except the last 130.
 std::vector<int> lengths(int rows) {
     const int cycle[] = {4, 1, 9, 2, 33, 3, 130, 17};
     std::vector<int> all;

@@ -19,9 +19,9 @@ struct ColumnSum {
 template <class Term>
 ColumnSum(const Grad&, const Term& f) -> ColumnSum<decltype(f(0, 0)), Term>;
 
-// The term f(n, x) of a column sum, where x[0], x[1], ... are the elements of `matrices` in row n and column c. The rows
-// of each matrix begin `step` numbers apart. On CUDA, a thread sums several neighbouring columns of such a term, and
-// reads 16 bytes of each matrix at a time.
+// The term f(n, x) of a column sum, where x[0], x[1], ... are the elements of `matrices` in row n and column c. The
+// rows of each matrix begin `step` numbers apart. On CUDA, a thread sums several neighbouring columns of such a term,
+// and reads 16 bytes of each matrix at a time.
 template <class S, class A, int count, class F>
 struct MatrixTerm {
     const S* matrices[count];

@@ -110,9 +110,9 @@ SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& row
 struct KeyPlace {
     int source = 0, row = 0;
 };
-// Changes a graph whose keys are all in one tensor: the keys of row i are now at places[i]. A key segment is cut where
-// its rows do not follow one another at their new places. This must not happen to the segments to which a rule applies
-// (QuerySegment::self). The results of attention stay bit-identical.
+// Returns a copy of `graph`, whose keys must be in one tensor, with the key of row i at places[i]. A key segment is
+// split where its rows are not adjacent in their new tensor. Throws Error if this splits a segment with a rule
+// (QuerySegment::self), or if keys have ranks. The results of attention stay bit-identical.
 SegmentGraph with_keys_at(const SegmentGraph& graph, const std::vector<KeyPlace>& places);
 
 // An arbitrary mask. sees(i, j) must return whether packed row i sees packed row j; it is called for every pair of rows

@@ -229,9 +229,9 @@ void Start::keep(const TrainingText& t) {
     chosen_ = wanted_tokens(reader, Vocabulary(std::move(tokens)));
 }
 
-// Copies the rows of the tokens that the new vocabulary takes from the old one, and then those of the numbers behind the
-// vocabulary (Objective::counts) that both runs have. The other rows of `to` keep their random values, scaled to the RMS
-// of `from`.
+// Copies the rows of the tokens that the new vocabulary takes from the old one, and then those of the numbers behind
+// the vocabulary (Objective::counts) that both runs have. The other rows of `to` keep their random values, scaled to
+// the RMS of `from`.
 void Start::copy_tokens(const View& from, const View& to) const {
     const Numbers known = numbers_of(from);
     Numbers all = numbers_of(to);

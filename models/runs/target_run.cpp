@@ -332,8 +332,8 @@ std::vector<PartLoss> TargetRun::losses(const Sentences& some, bool targets) con
     return all;
 }
 
-// Objectives that mask tokens at random (mlm, plm, mass, ...) use the random numbers of training step 0 in every call, so
-// that losses are comparable.
+// Objectives that mask tokens at random (mlm, plm, mass, ...) use the random numbers of training step 0 in every call,
+// so that losses are comparable.
 ScoredLoss TargetRun::loss(const Objective& objective, const Sentences& some) const {
     const ObjectiveOptions options = measured_options();
     ScoredLoss all;

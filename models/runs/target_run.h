@@ -26,8 +26,9 @@ struct PartLoss {
     ScoredLoss loss;
 };
 
-// An upper bound on the negative log-likelihood of held-out text (Objective::bound), in nats. Its expected value is a
-// bound for each sentence, and so is the mean over many sentences, up to the noise.
+// An upper bound on the negative log-likelihood of held-out text (Objective::bound), in nats. For each sentence, the
+// expected value of this estimate is an upper bound. `noise` says how far the mean over the sentences is from its
+// expected value.
 struct LikelihoodBound {
     Interval per_token;  // the interval is over the sentences
     // Standard deviation of per_token.mean that is due to the random choice of hidden tokens, if the canvases of a
@@ -136,8 +137,8 @@ class TargetRun : public Run {
     // Masked diffusion (target_unmask.cpp). diffusion(): this objective of the run; null if it has none. unmasks():
     // whether the run can write whole targets with it, that is, knows how long they are. The second form says whether
     // it does so with these options: a run that also writes from left to right does so only if an option asks for it.
-    // counter(): the objective that predicts how many tokens are missing where; null if the run has none. lengths(): with
-    // canvas=drawn and without such an objective, how long targets are.
+    // counter(): the objective that predicts how many tokens are missing where; null if the run has none. lengths():
+    // with canvas=drawn and without such an objective, how long targets are.
     const Objective* diffusion() const;
     const Objective* counter() const;
     bool unmasks() const;
@@ -146,8 +147,8 @@ class TargetRun : public Run {
     // Returns the mean of -log p(n) over the sentences, where n is the number of tokens of the target.
     double length_cost(const Sentences& sentences) const;
     // Writes the hidden places of a canvas for each source: options.samples times, or once. If `starts` is empty, a
-    // canvas has all places that the run was trained with, or a number of places by lengths(); what a text begins with
-    // is given. Throws BadUsage if the options ask for what is not possible.
+    // canvas has all places that the run was trained with, or a number of places by lengths(); the tokens with which a
+    // text begins are given. Throws BadUsage if the run does not support an option.
     std::vector<std::vector<Written>> unmask(const Sentences& sources, SearchOptions options, std::uint64_t seed,
                                              const std::vector<MaskedCanvas>& starts = {}) const;
     // Makes a canvas from the words of a line, in which [MASK] stands for a hidden place. The text ends behind the
@@ -162,7 +163,8 @@ class TargetRun : public Run {
     // `objective` must have the trait `bound`.
     LikelihoodBound bound(const Objective& objective, const Sentences& sentences, std::uint64_t seed) const;
     // Another bound: -log of the mean over random orders of the probability with which the tokens are predicted one by
-    // one. With one order, its expected value is that of bound(); with more orders, it is smaller. The noise is not set.
+    // one. With one order, its expected value is that of bound(); with more orders, it is smaller. The noise is not
+    // set.
     LikelihoodBound bound_by_orders(const Objective& objective, const Sentences& sentences, int orders,
                                     std::uint64_t seed) const;
 
@@ -243,7 +245,8 @@ class TargetRun : public Run {
     bool draws_length(const Objective& objective) const;
     bool draws_length() const;
     int places() const;  // the largest number of places, with one for [SEP]
-    // The numbers of tokens of a context and of its target without [SEP]. If `text`, the sentence is the target of [CLS].
+    // The numbers of tokens of a context and of its target without [SEP]. If `text`, the sentence is the target of
+    // [CLS].
     struct Sizes {
         int context, target;
     };

@@ -3,8 +3,8 @@
 // hidden places at once, from the visible ones. The loss is a bound on the negative log-likelihood.
 //
 // The bound in continuous time (Sahoo et al. 2024; Shi et al. 2024) hides each place with a probability that depends on
-// the time t, and weighs the loss at time t. If the model does not read t, the same bound is a mean over the number k of
-// hidden places (Uria et al. 2014; Hoogeboom et al. 2022): with P places,
+// the time t, and weighs the loss at time t. If the model does not read t, the same bound is a mean over the number k
+// of hidden places (Uria et al. 2014; Hoogeboom et al. 2022): with P places,
 //     B(x) = E over k = 1 .. P, uniform, and over all sets S of k places, of  P/k sum over i in S of CE_i(S),
 // where CE_i(S) = -log p(x_i | the visible places). It is also the mean of -log p(x) over all orders in which the P
 // places can be predicted one by one. So no schedule, no time and no smallest probability is needed.
@@ -131,7 +131,7 @@ Example diffusion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     Example e = canvas_rows(form, s, text.pair, {words, words + text.clean()}, 0, shown, o);
     for (int& row : labels.rows) row += e.document.source;
     e.labels = std::move(labels);
-    // [SEP] counts if the model predicts it. The canvases of a sentence predict its tokens once.
+    // [SEP] counts if the model predicts it. The tokens of a sentence count once, not once per canvas.
     e.counted = o.canvas == 0 ? text.tokens + Hidden::ends(form, o) : 0;
     return e;
 }

@@ -27,9 +27,10 @@ std::size_t diffusion_rows(const Sentence& sentence, const ObjectiveOptions& opt
 template <DiffusionForm form>
 Example gaps(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
 
-// Returns the rows of one canvas without labels: first the context, which is the source of a pair or, if `pair` is false,
-// the [CLS] of a text (DiffusionForm::places: none); then `clean`, the true tokens of blocks, from place 0 on; and then
-// `shown`, the tokens or [MASK] of the places from `first` on. The last ones are the target of the document.
+// Returns the rows of one canvas without labels: first the context, which is the source of a pair or, if `pair` is
+// false, the [CLS] of a text (DiffusionForm::places: none); then `clean`, the true tokens of blocks, from place 0 on;
+// and then `shown`, the tokens or [MASK] of the places from `first` on. The rows of `shown` are the target of the
+// document. With two stacks, the context goes to the encoder, once for all canvases.
 Example canvas_rows(DiffusionForm form, const Sentence& sentence, bool pair, const Tokens& clean, int first,
                     const Tokens& shown, const ObjectiveOptions& options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The probabilities of the number of tokens of a target, given the number of tokens of its source: the counts in the
-// training text, each plus 1, divided by their sum.
+// The distribution of the target length, given the source length: counts in the training text with add-one smoothing. A
+// source length includes [CLS] and [SEP], and is 1 for a text; a target length excludes [SEP].
 #pragma once
 #include <map>
 
@@ -8,15 +8,15 @@
 
 namespace masquerade {
 
-// The numbers of tokens that are possible, from least to most.
+// The possible target lengths: least .. most, both included.
 struct LengthRange {
     int least, most;
 };
 // Returns log p of each number of tokens, from 0 to range.most, with p proportional to exp(scores[n]). Numbers that are
 // not possible have the probability 0.
 Numbers length_law(const Numbers& scores, LengthRange range);
-// Returns the `count` most likely numbers, or all that are possible if there are fewer. The most likely one comes first;
-// of equally likely ones, the smaller one.
+// Returns the `count` most likely numbers, or all that are possible if there are fewer. The most likely one comes
+// first; of equally likely ones, the smaller one.
 std::vector<int> best_lengths(const Numbers& law, int count);
 // Draws a number with the random number u in (0,1).
 int draw_length(const Numbers& law, double u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Generation by a model of masked diffusion. A canvas is a row of places. Some places hold tokens, and the others are
-// hidden. The model gives the logits of hidden places, a pass writes tokens at some of them, and so on until no place
-// is hidden. docs/diffusion.md, "Writing", describes each option.
+// Generation by a model of masked diffusion. A canvas is a sequence of places, of which some hold tokens and the others
+// are hidden. In each pass, the model computes the logits of hidden places, and tokens are written at some of them.
+// This ends when no place is hidden. docs/diffusion.md, "Writing", describes each option.
 //
 // The result depends only on the canvas, its numbers `line` and `sample`, the options, the seed and the logits. If two
 // places are equally good, the one further to the left comes first; of equally likely tokens, the smallest id.
@@ -56,7 +56,8 @@ struct UnmaskOptions {
     // With `steps`: the share of the largest possible probability with which a written place is hidden again in a step.
     //                                                                                            Wang et al. 2025
     double remask = 0;
-    int block = 0;           // if above 0: a pass writes only into the first run of so many places that is not complete
+    int block =
+        0;  // size of a block in places; a pass writes only into the first block with hidden places; 0: no blocks
     int lengths = 0;         // how many of the most likely lengths are tried (TargetRun::unmask()); 0: not given, 1
     bool ends_last = false;  // a place that would become the end waits until no place to its left is hidden
 };
@@ -73,14 +74,15 @@ double visible_after(const UnmaskOptions& options, int step, double places = 1);
 
 // Writes all hidden places. Uses these options of the search: samples (0: the most likely tokens), temperature, top_k,
 // top_p, forbidden, unmask and canvas.threshold. In Written, `tokens` are the tokens before the end, `rounds` counts
-// the passes of the model, `ended` says whether a place was written that ends the text, and `score` is the sum of MaskedCanvas::score and of the log probabilities of the written tokens.
+// the passes of the model, `ended` says whether the first end token was written, not given, and `score` is
+// MaskedCanvas::score plus the log probabilities of the written tokens.
 std::vector<Written> unmask_canvases(PlaceModel& model, std::vector<MaskedCanvas> starts, const SearchOptions& options,
                                      std::uint64_t seed);
 
-// For each canvas, writes the tokens of truths[i] at its hidden places, one by one in a random order, and returns the sum
-// of their log p (Uria et al. 2014). The order depends on the seed and on the numbers `line` and `sample` of the canvas.
-// If `block` is above 0, each run of so many places is written before the next one. Behind a visible end, everything is
-// known. The probabilities are those of all tokens, also of those that unmask_canvases() does not write.
+// For each canvas, writes the tokens of truths[i] at its hidden places, one by one in a random order, and returns the
+// sum of their log p (Uria et al. 2014). The order depends on the seed and on the numbers `line` and `sample` of the
+// canvas. If `block` is above 0, each run of so many places is written before the next one. Places behind a visible end
+// are not counted. The softmax is over the whole vocabulary, including tokens that unmask_canvases() never writes.
 Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> starts, const std::vector<Tokens>& truths,
                               int block, std::uint64_t seed);
 

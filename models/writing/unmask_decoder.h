@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Computes the logits of hidden places with a model that was trained with objective=diffusion or block-diffusion, for
-// many canvases at a time. The rows and the masks are those of training. In blocks, all asked places of a canvas must lie
-// in the same block; the places behind this block have no rows.
+// many canvases at a time. The rows and the masks are those of training. In blocks, all asked places of a canvas must
+// lie in the same block; the places behind this block have no rows.
 //
-// The source is read once. A pass computes the rows of the hidden block and, if they are new, those of the blocks before
-// it. The keys and values of the source and of finished blocks are kept, like those of the prefix in CachedWriter. The
-// logits are bit-identical to those of a pass that computes all rows. If a kind of attention does not keep keys row by
-// row, or if the source sees the canvas, every pass computes all rows.
+// The source is read once. A pass computes the rows of the hidden block and, if they are new, those of the blocks
+// before it. The keys and values of the source and of finished blocks are kept, like those of the prefix in
+// CachedWriter. The logits are bit-identical to those of a pass that computes all rows. If a kind of attention does not
+// keep keys row by row, or if the source sees the canvas, every pass computes all rows.
 #pragma once
 #include "models/nets/target_net.h"
 #include "models/tasks/objective.h"
@@ -25,9 +25,9 @@ class UnmaskDecoder : public PlaceModel {
     void read(const Sentences& sources, int canvases, int places);
     int vocabulary() const override { return net_.head_stack().options.vocabulary; }
     const float* logits(const std::vector<const MaskedCanvas*>& canvases) override;
-    // For an objective with the trait `counts`. left[i] are tokens of the text of sentence i, from which others are
-    // missing. Returns for each sentence, and for each of these tokens and the end behind them, the logits of 0, 1, ..
-    // tokens that are missing before it. Does not change what read() has read.
+    // For an objective with the trait `counts`. left[i] is the text of sentence i without its missing tokens. Returns,
+    // for each token of left[i] and for the token `end` behind it, the logits of the number 0, 1, .. of tokens missing
+    // directly before it. Does not use or change what read() stored.
     std::vector<std::vector<Numbers>> missing(const Sentences& sentences, const std::vector<Tokens>& left, int end);
 
     int rows() const { return batch_rows_; }  // how many rows the last pass computed
@@ -49,7 +49,8 @@ class UnmaskDecoder : public PlaceModel {
     Tape tape_;
     Sentences sources_;
     std::unique_ptr<EncoderReader> reader_;  // null if the model has one stack
-    // The decoding states of the sources and, with one stack, of the finished blocks. Without layers: nothing is stored.
+    // The decoding states of the sources and, with one stack, of the finished blocks. Without layers: nothing is
+    // stored.
     Memory memory_;
     Slots slots_;
     std::vector<Tokens> kept_;  // for each canvas, the tokens of the finished blocks whose keys are kept

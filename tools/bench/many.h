@@ -14,8 +14,8 @@ struct StepExchange {
     int calls = 0;     // of Processes::exchange()
     double bytes = 0;  // that a process sends in these calls; the largest number of all processes
 };
-// Returns the exchange of a step in which `count` processes share `parts` parts. The gradient has `gradient_bytes` bytes.
-// The small messages, such as losses, are counted as calls, but not in bytes. Codebooks are not counted.
+// Returns the exchange of a step in which `count` processes share `parts` parts. The gradient has `gradient_bytes`
+// bytes. The small messages, such as losses, are counted as calls, but not in bytes. Codebooks are not counted.
 StepExchange exchange_of_step(int parts, int count, double gradient_bytes);
 
 // A computer, or many, on which several processes train. All times are in seconds.

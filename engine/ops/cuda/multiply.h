@@ -39,8 +39,8 @@ std::int64_t row_step(const Matrix& x, std::int64_t length) {
 
 // C(M,N) = A(M,K) B(K,N), summed in float; M, N, K > 0. If c.add is set, the old C is added; if `bias` is not null,
 // bias(N) is added to every row. The bias has the type of C, as cuBLASLt requires. If C is bf16, it is rounded once,
-// after the bias is added. If `sums` is not null, sums(M) becomes the sums of the rows of A; then C is f32, and there is
-// no bias. Allowed types:
+// after the bias is added. If `sums` is not null, sums(M) becomes the sums of the rows of A; then C is f32, and there
+// is no bias. Allowed types:
 //     A, B    C
 //     f32     f32            cuBLASLt rounds the factors to TF32 if ProductRule::tf32 is set
 //     bf16    f32 or bf16

@@ -3,10 +3,11 @@
 // test sets (FakeControl::backing). The host cannot access the memory of the device: a read or write outside a call of
 // the library ends the program, as it would on a GPU.
 //
-// The environment variable MASQUERADE_FAKE_FAULT makes the device faulty. Its value is "none" (no device answers), "shared"
-// (all processes have the same device), or a list of faults of ops, separated by commas: OP:wrong (the op writes nothing), OP:hang (the op never ends), OP:crash
-// (the op ends the program). With MASQUERADE_FAKE_OPEN=1, the host can always access the memory. This is faster,
-// because a program otherwise spends most of its time on opening and closing the memory.
+// The environment variable MASQUERADE_FAKE_FAULT makes the device faulty. Its value is "none" (no device answers),
+// "shared" (all processes have the same device), or a list of faults of ops, separated by commas: OP:wrong (the op
+// writes nothing), OP:hang (the op never ends), OP:crash (the op ends the program). With MASQUERADE_FAKE_OPEN=1, the
+// host can always access the memory. This is faster, because a program otherwise spends most of its time on opening and
+// closing the memory.
 #include "tests/cuda/library/fake.h"
 
 #include <dlfcn.h>

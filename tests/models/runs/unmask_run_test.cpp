@@ -427,8 +427,8 @@ TEST_CASE("unmask run: what cannot be written, and options of other runs, are re
 
 namespace {
 
-// Returns log p of each number of tokens of the target of a sentence or, if `text`, of its [CLS]: the row of [SEP] behind
-// an empty target predicts the number n as token V + n.
+// Returns log p of each number of tokens of the target of a sentence or, if `text`, of its [CLS]: the row of [SEP]
+// behind an empty target predicts the number n as token V + n.
 Numbers counted_law(const TargetRun& run, const Sentence& sentence, bool text, int places) {
     const ObjectiveOptions o = run.objective_options();
     Example e;

@@ -342,8 +342,8 @@ Outcomes pmlm(const Sentence& s, const ObjectiveOptions& o) {
     return outcomes;
 }
 // The numbers of hidden places of the blocks of a text, and their probabilities. A random u in [0, 1) is shared by all
-// blocks: of the m numbers that its rule allows, block b hides number floor(m (u + offset) mod 1). The offset of block 0
-// is 0.
+// blocks: of the m numbers that its rule allows, block b hides number floor(m (u + offset) mod 1). The offset of block
+// 0 is 0.
 std::map<Ids, double> hidden_numbers(const Ids& sizes, const DiffusionRule& rule, std::uint64_t seed) {
     std::vector<double> offsets, cuts = {0, 1};
     std::vector<Ids> allowed;  // for each block
@@ -859,8 +859,8 @@ TEST_CASE("objective draws: diffusion spreads the number of hidden places evenly
     }
 }
 
-// In a batch, every question of its sentences has its own weight, and every inert question has the weight 0. The loss is
-// the mean over the questions of the sentences.
+// In a batch, every question of its sentences has its own weight, and every inert question has the weight 0. The loss
+// is the mean over the questions of the sentences.
 TEST_CASE("objective draws: a batch asks what its sentences ask, once each, and inert rows for nothing") {
     const std::vector<Sentence> text = {{{cls, 5, 6, sep}, 7, {6, 7, sep}},
                                         {{cls, 5, 5, 7, sep}, 8, {6, sep}},
