@@ -19,5 +19,7 @@ $rows << END
 6.1 79.4 73 "entropy bound 0.1"
 9.0 77.1 83 "9 steps"
 4.0 30.2 24 "4 steps"
+14.4 44.4 50 "blocks of 12, threshold 0.99"
+9.9 38.7 33 "blocks of 12, threshold 0.9"
 END
 plot $rows using 1:2 with points pointtype 7, $rows using 1:3:4 with labels font ',10'
