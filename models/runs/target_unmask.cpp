@@ -24,19 +24,11 @@ Hypotheses behind(std::size_t given, const std::vector<Written>& samples) {
 
 }  // namespace
 
-const Objective* TargetRun::diffusion() const {
-    for (const ObjectiveMixture::Part& part : mixture.parts)
-        if (part.objective->has(Objective::bound)) return part.objective;
-    return nullptr;
-}
+const Objective* TargetRun::diffusion() const { return mixture.find(Objective::bound); }
 
 bool TargetRun::unmasks() const { return diffusion() && (!draws_length() || counter() || !lengths_.empty()); }
 
-const Objective* TargetRun::counter() const {
-    for (const ObjectiveMixture::Part& part : mixture.parts)
-        if (part.objective->has(Objective::counts)) return part.objective;
-    return nullptr;
-}
+const Objective* TargetRun::counter() const { return mixture.find(Objective::counts); }
 
 bool TargetRun::unmasks(const SearchOptions& options) const {
     return unmasks() && (!writes() || changed(options.unmask) || options.canvas.threshold >= 0);

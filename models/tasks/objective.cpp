@@ -455,8 +455,10 @@ const Objective& ObjectiveMixture::at(std::uint64_t seed, std::uint32_t step) co
     return *parts.back().objective;
 }
 
-bool ObjectiveMixture::has(Objective::Trait trait) const {
-    return std::any_of(parts.begin(), parts.end(), [&](const Part& p) { return p.objective->has(trait); });
+const Objective* ObjectiveMixture::find(Objective::Trait trait) const {
+    for (const Part& part : parts)
+        if (part.objective->has(trait)) return part.objective;
+    return nullptr;
 }
 
 }  // namespace masquerade

@@ -241,7 +241,8 @@ struct ObjectiveMixture {
     static ObjectiveMixture parse(const std::string& words, const std::vector<Objective>& table = objectives());
     // Returns the objective of a training step.
     const Objective& at(std::uint64_t seed, std::uint32_t step) const;
-    bool has(Objective::Trait trait) const;  // whether at least one objective has the trait
+    const Objective* find(Objective::Trait trait) const;  // the first objective with the trait; null if there is none
+    bool has(Objective::Trait trait) const { return find(trait) != nullptr; }
 };
 
 // Measured batches have about this size or less, however long the sentences are, so that measuring needs about as much
