@@ -91,6 +91,8 @@ alone    := engine/base/shared_library.cpp engine/ops/% tests/emulator/% tests/f
 objects   = $(call object,$(filter $(alone),$1)) \
             $(patsubst %,$(BUILD)/obj/%.o,$(shell tools/make/units.sh $(BUILDS)/units $(UNIT) $(filter-out $(alone),$1)))
 
+version  := $(shell sed -n 's/.*version = "\(.*\)".*/\1/p' engine/base/version.h)
+
 # ---- flags ----------------------------------------------------------------------------------------------------------
 # g++ 12 sees an overflow in fmt 9's own parser that is not there: -Wno-stringop-overflow. Of C++20 lambdas may name their
 # types, and no more: its standard headers take a fifth longer to compile. nvcc has lambdas so in C++20 alone.
@@ -170,7 +172,7 @@ debug-programs: $(first:%=$(BUILD)/%) $(if $(wildcard $(cuda_library)),$(cuda_he
 # For tests/book.sh, which repeats the walks through gdb of the pages: compiled as `make debug` does where the walks stop,
 # and taken from the release elsewhere. This compiles in less than half the time.
 walks: $(walked:%=$(BUILDS)/release/%) ; @$(MAKE) CONFIG=debug $(walked:%=$(BUILDS)/walks/%)
-released  = $(patsubst $(BUILD)/%,$(BUILDS)/release/%,$(BUILD)/obj/tools/$1.o $(call of_tool,$1 program plot) $(library))
+released  = $(patsubst $(BUILD)/%,$(BUILDS)/release/%,$(BUILD)/obj/tools/$1.o $(call of_tool,$1 program options plot) $(library))
 define walk
 $(BUILDS)/walks/$1: $(call objects,$(filter $(stops),$(sources))) $(call released,$1)
 	@mkdir -p $$(@D)
@@ -187,7 +189,7 @@ $(programs:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/tools/%.o $(library)
 of_tool       = $(filter $(1:%=$(BUILD)/obj/tools/%/%),$(of_tools))
 $(foreach p,$(programs),$(eval $(BUILD)/$p: $(call of_tool,$p)))
 $(if $(filter debug,$(CONFIG)),$(foreach p,$(walked),$(eval $(call walk,$p))))
-$(programs:%=$(BUILD)/%): $(call of_tool,program)
+$(programs:%=$(BUILD)/%): $(call of_tool,program options)
 $(BUILD)/bench $(BUILD)/inspect: $(call of_tool,plot)
 $(library): $(of_library) $(library).list
 	@echo '  ar   $@'
@@ -282,7 +284,7 @@ run-tests: test-program
 	@tools/make/plain_words.sh
 	@$(BUILD)/tests $(if $(ONLY),--test-case='$(ONLY)')
 	@$(if $(ONLY)$(FROM),,tests/mutants/check.sh)
-$(BUILD)/tests: $(of_tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(call of_tool,bench program plot)) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
+$(BUILD)/tests: $(of_tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(call of_tool,bench program options plot)) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) $(shows) -o $@
 $(of_tests): | needs-tests
@@ -306,7 +308,7 @@ gpu-bench: $(BUILD)/bench $(cuda_here) ; @tools/make/gpu_half_hour.sh bench $(or
 # Device libraries that need no GPU, linked as the real one is.
 $(fakes): $(BUILD)/%_cuda.so: tests/cuda/library/%.cpp tests/cuda/library/exports.map $(BUILD)/flags
 	@echo '  link $@'
-	$(Q)$(CXX) $(flags) -fPIC -fvisibility=hidden -shared -Wl,-Bsymbolic,--version-script=$(word 2,$^) -MMD -MP $< -o $@
+	$(Q)$(CXX) $(flags) -shared -Wl,-Bsymbolic,--version-script=$(word 2,$^) -MMD -MP $< -o $@
 -include $(fakes:.so=.d)
 $(BUILD)/fake_nccl.so: tests/nccl/fake.cpp $(BUILD)/flags
 	@echo '  link $@'
@@ -411,7 +413,6 @@ else
 data: ; @echo 'data: corpus/ is there (make data FORCE=1 makes it anew)'
 endif
 
-version := $(shell sed -n 's/.*version = "\(.*\)".*/\1/p' engine/base/version.h)
 root    := $(DESTDIR)$(PREFIX)
 install: $(library) $(if $(cuda_here),$(cuda_library)) $(mpi_here)
 	@install -d $(root)/lib/pkgconfig

@@ -3,6 +3,7 @@
 // includes the headers of CLI11, because they are slow to compile.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -77,6 +78,14 @@ class Options {
   private:
     CLI::App* app_;
 };
+
+// Declares options by setup(), reads `words` as a program would read its command line, and calls body(). Throws
+// BadUsage if the words do not fit the options.
+void with_options(const std::string& name, const std::vector<std::string>& words,
+                  const std::function<void(Options&)>& setup, const std::function<void()>& body);
+// Returns the message for the exception that is being handled. Exceptions of libraries get messages of this program,
+// because the libraries' own messages are written for programmers.
+std::string reason_of_failure();
 
 // Call this if `model`, the model of the run folder `run`, does not support the options of `group`. Throws BadUsage if
 // the user gave one of these options. The message continues with the title of the group, which names the models that

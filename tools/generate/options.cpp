@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "tools/generate/options.h"
+
+#include "tools/run_options.h"
+
+namespace masquerade {
+
+// Options that are checked after parsing, because not every model or use of the program supports them.
+struct Groups {
+    std::vector<Option> draws;  // the options that say how samples are drawn
+    Options search, vectors;
+    Option maximum;
+    // The groups of options that say how text is written. The number of a group consists of bits of Family::Options; a
+    // family supports the group if its Family::options has at least one of these bits.
+    std::vector<std::pair<Options, unsigned>> of_text;
+};
+
+namespace {
+
+Groups declared(Options& app, Writing& w) {
+    const std::vector<Option> draws{
+        app.number("--count", w.count, 1, 100000000, "number of samples (default of univae and flow: 10)"),
+        app.number("--temperature", w.temperature, 0.0, 100.0,
+                   "0: the most likely token (default); flow: scales the noise (default: 1)", "T"),
+        app.number("--top-k", w.search.top_k, 1, 100000000, "sample from the K most likely tokens", "K"),
+        app.number("--top-p", w.search.top_p, 0.0, 1.0,
+                   "sample from the smallest set of tokens with total probability P", "P")};
+
+    Options search = app.group("how text is searched");
+    search.number("--beam", w.search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
+    search.number("--n-best", w.search.n_best, 1, 1024, "write the best N of the beam, separated by tabs (default: 1)");
+    search.number("--samples", w.search.samples, 1, 10000, "sample N targets for each source, separated by tabs");
+    search.flag("--scores", w.scores, "each target is followed by a tab and its score");
+    search.number("--length-penalty", w.search.length_penalty, -100.0, 100.0,
+                  "alpha of the score, sum / length^alpha (default: 1)", "ALPHA");
+    search.number("--no-repeat", w.search.no_repeat_ngram, 1, 1024, "never repeat a sequence of N tokens in a target");
+    search.number("--repetition-penalty", w.search.repetition_penalty, 0.01, 100.0,
+                  "above 1: make tokens that were already written less likely", "X");
+    search.number("--minimum", w.search.minimum, 0, 65536, "minimum number of tokens before a target may end");
+    const Option maximum = search.number("--maximum", w.search.maximum, 1, 65536,
+                                         "maximum number of tokens of a target, including its end");
+    search.value("--forbid", w.forbidden, "TOKEN", "a token that is never written; may be given several times")
+        .one_at_a_time();
+    search.flag("--bert4keras", w.search.bert4keras, "beam search as bert4keras does it");
+
+    Options latents = app.group("of univae");
+    const Option ways[] = {
+        latents.flag("--reconstruct", w.reconstruct, "reconstruct every input line"),
+        latents.value(
+            "--resample", w.resample, "SLICE",
+            "reconstruct with these latents sampled again, given the others: A:B or layers:A:B, as in Python"),
+        latents.value("--swap", w.swap, "SLICE", "lines A<TAB>B: reconstruct A with these latents of B"),
+        latents.flag("--interpolate", w.interpolate, "lines A<TAB>B: sentences between A and B, separated by tabs"),
+        latents.flag("--codes", w.codes, "print the code of every input line, of a run with latent=vq or latent=fsq"),
+        latents.flag("--from-codes", w.from_codes, "lines are codes, as --codes prints them: write their sentences"),
+        latents.input("--from-vectors", w.from_vectors, "FILE",
+                      "write a sentence for each row of this .npy file, such as the samples of a flow"),
+    };
+    for (const Option& one : ways)
+        for (const Option& other : ways)
+            if (&one != &other) one.excludes(other);
+    latents.number("--each", w.each, 1, 1000, "samples of --resample for each line, separated by tabs (default: 1)")
+        .needs(ways[1]);
+    latents.number("--points", w.points, 2, 1000, "number of points of an interpolation (default: 5)").needs(ways[3]);
+    declare_samples(latents, w.sampling);
+    latents.number("--length", w.length, 1, 65536,
+                   "wanted length in pieces, if free_length=true (default: drawn from the lengths in training)");
+
+    Options targets = app.group("of unilm and seq2seq");
+    targets.flag("--backward", w.backward,
+                 "lines are endings: write what precedes them; for a unilm trained on lm-reverse (default "
+                 "if it was trained on no other objective that writes)");
+
+    Options vectors = app.group("of runs with vectors of sentences: univae with latents, unilm, seq2seq");
+    const Option nearest = vectors.input("--nearest", w.nearest, "FILE",
+                                         "for every input line, the nearest sentence of this file, and the cosine");
+    vectors.number("--neighbours", w.neighbours, 1, 1000000, "sentences of --nearest, separated by tabs (default: 1)")
+        .needs(nearest);
+    vectors.output("--vectors", w.vectors, "FILE",
+                   "save the vectors of the input lines, or the samples of a flow, for NumPy (.npy), one row for each");
+
+    Options insertion = declare_insertion(app, w.search.canvas);
+    Options any_order = declare_any_order(app, w.search.canvas);
+    any_order.flag(
+        "--canvas", w.from_canvas,
+        "lines are source<TAB>words to start with, in order. insertion: _ between two words: insert nothing there; "
+        "diffusion: [MASK] for each token to write, or none in a run of gaps, which counts what is missing");
+    any_order.flag("--show-rounds", w.show_rounds, "write each target as its rounds, with new words in [brackets]");
+    Options unmask = declare_unmask(app, w.search.unmask);
+    return {draws,
+            search,
+            vectors,
+            maximum,
+            {{latents, Family::of_latents},
+             {targets, Family::of_search},
+             {insertion, Family::of_insertion | Family::of_latents},
+             {any_order, Family::of_insertion | Family::of_latents | Family::of_search},
+             {unmask, Family::of_search | Family::of_latents},
+             {search, Family::of_latents | Family::of_search | Family::of_insertion}}};
+}
+
+// Throws BadUsage if the user gave an option that this kind of model does not support. Some options, such as --codes,
+// make the program write no text. If the user gave one of them, `silent` must be its name, and options about written
+// text are refused as well. Otherwise, `silent` must be "".
+void expect_only_of(const Family& kind, const Groups& groups, const std::string& run, const std::string& silent) {
+    std::vector<Option> given;
+    for (const Option& option : groups.draws)
+        if (option.given()) given.push_back(option);
+    for (const auto& [group, bits] : groups.of_text)
+        for (const Option& option : group.given()) given.push_back(option);
+    for (const Option& option : given)
+        if (!silent.empty() && option.name() != silent)
+            throw BadUsage(text(silent, " writes no text: leave out ", option.name()));
+    if (kind.options == Family::no_options) return;  // a later check reports that this model does not generate
+    for (const auto& [group, bits] : groups.of_text)
+        if (!(kind.options & bits)) refuse_options(group, run, kind.name);
+    if (kind.options != Family::of_insertion) return;
+    for (const Option& option : groups.search.given())
+        if (option.name() != "--maximum" && option.name() != "--forbid")
+            throw BadUsage(text(
+                option.name(),
+                " applies to models that write token by token; insertion takes --maximum, --forbid and its own options"));
+}
+
+}  // namespace
+
+void GenerateOptions::declare(Options& app) { groups_ = std::make_shared<const Groups>(declared(app, how)); }
+
+RunWriter GenerateOptions::writer(Run& run, const Family& kind) {
+    const std::vector<Option> given = groups_->vectors.given();
+    // The options of the group `vectors` ask for vectors of the input lines, or for the nearest lines. Exception: for a
+    // flow, which is a model of vectors, --vectors names the file for its samples.
+    const bool compares = kind.options != Family::of_vectors && !given.empty();
+    expect_only_of(kind, *groups_, how.run, compares ? given[0].name() : how.codes ? "--codes" : "");
+    how.has_maximum = groups_->maximum.given();
+    return compares ? neighbour_writer(run, how) : run.writer(how);
+}
+
+}  // namespace masquerade

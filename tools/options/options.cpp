@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "tools/options.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
+#include "input/input.h"
+#include "input/number.h"
+#include "tools/outputs.h"
+#include "tools/options/command_line.h"
+
+namespace masquerade {
+
+Option Option::between(std::int64_t least, std::int64_t most) const {
+    return Option(option_->check(CLI::Range(least, most)));
+}
+Option Option::between(double least, double most) const { return Option(option_->check(CLI::Range(least, most))); }
+Option Option::one_of(const std::vector<std::string>& words) const {
+    return Option(option_->check(CLI::IsMember(words)));
+}
+// The option gets one value each time, because CLI11 would otherwise read a positional word as another element.
+Option Option::list() const { return Option(option_->delimiter(',')->allow_extra_args(false)); }
+Option Option::required() const { return Option(option_->required()); }
+Option Option::needs(Option other) const { return Option(option_->needs(other.option_)); }
+Option Option::excludes(Option other) const { return Option(option_->excludes(other.option_)); }
+bool Option::given() const { return option_->count() > 0; }
+std::string Option::name() const { return option_->get_name(); }
+std::string Option::heading() const { return option_->get_group(); }
+// The option gets one value each time, because CLI11 would otherwise read [UNK] as a list with the element UNK.
+Option Option::one_at_a_time() const { return Option(option_->expected(1)->take_all()->allow_extra_args(false)); }
+
+Option Options::flag(const std::string& name, bool& value, const std::string& what) {
+    return Option(app_->add_flag(name, value, what));
+}
+namespace {
+
+// An option that names files or folders. paths() returns the paths that the user gave, or the default path.
+struct FileOption {
+    CLI::App* app;
+    std::string name;
+    std::function<std::vector<std::string>()> paths;
+    bool written;
+
+    // Whether the option, which may be in a group, belongs to the program itself or to the command that the user gave.
+    bool counts() const {
+        CLI::App* of = app;
+        while (of->get_name().empty() && of->get_parent()) of = of->get_parent();
+        return !of->get_parent() || of->parsed();
+    }
+};
+std::vector<FileOption> file_options;
+
+}  // namespace
+
+void guard_files() {
+    std::vector<OutputFile> outputs;
+    std::vector<std::string> inputs;
+    for (const FileOption& o : file_options) {
+        if (!o.counts()) continue;
+        for (const std::string& path : o.paths())
+            if (o.written && !path.empty())
+                outputs.push_back({o.name, path});
+            else if (!path.empty())
+                inputs.push_back(path);
+    }
+    refuse_to_read(outputs, inputs);
+}
+
+template <class T>
+Option Options::value(const std::string& name, T& value, const std::string& shown, const std::string& what) {
+    return Option(app_->add_option(name, value, what)->option_text(shown));
+}
+Option Options::input(const std::string& name, std::string& path, const std::string& shown, const std::string& what) {
+    file_options.push_back({app_, name, [&] { return std::vector{path}; }, false});
+    return value(name, path, shown, what);
+}
+Option Options::input(const std::string& name, std::vector<std::string>& paths, const std::string& shown,
+                      const std::string& what) {
+    file_options.push_back({app_, name, [&] { return paths; }, false});
+    return value(name, paths, shown, what);
+}
+Option Options::output(const std::string& name, std::string& path, const std::string& shown, const std::string& what) {
+    file_options.push_back({app_, name, [&] { return std::vector{path}; }, true});
+    return value(name, path, shown, what);
+}
+#define OPTION_OF(T) template Option Options::value(const std::string&, T&, const std::string&, const std::string&);
+OPTION_OF(std::string)
+OPTION_OF(std::vector<std::string>)
+OPTION_OF(int)
+OPTION_OF(std::vector<int>)
+OPTION_OF(std::int64_t)
+OPTION_OF(std::uint64_t)
+OPTION_OF(double)
+OPTION_OF(std::optional<double>)
+#undef OPTION_OF
+
+void Options::heading(const std::string& title) { app_->option_defaults()->group(title); }
+void Options::footer(const std::string& text) { app_->footer(text); }
+Options Options::group(const std::string& title) { return Options(app_->add_option_group(title)); }
+Options Options::command(const std::string& name, const std::string& what) {
+    return Options(app_->add_subcommand(name, what));
+}
+void Options::expect_commands(int least) { app_->require_subcommand(least, 1)->fallthrough(); }
+bool Options::chosen() const { return app_->parsed(); }
+std::string Options::title() const { return app_->get_group(); }
+std::vector<Option> Options::given() const {
+    std::vector<Option> some;
+    for (CLI::Option* option : app_->get_options())
+        if (option->count() > 0) some.emplace_back(option);
+    return some;
+}
+
+void refuse_options(const Options& group, const std::string& run, const std::string& model) {
+    for (const Option& option : group.given())
+        throw BadUsage(text(option.name(), " is an option ", group.title(), ", but ", run, " is a run of ", model));
+}
+
+namespace {
+
+// Returns false if the word is not a number of type T. Rewrites an integer in the form that CLI11 reads correctly.
+template <class T>
+bool rewrite(std::string& word) {
+    T number{};
+    if (!read_number(word, number)) return false;
+    if (std::is_integral_v<T>) word = std::to_string(number);
+    return true;
+}
+
+// Returns the reason why a word cannot be the value of an option of this type, or "" if it can. CLI11 alone would read
+// 010 as 8, -1 as the largest unsigned number and an empty word as 0, and it would accept NaN in every range.
+std::string why_no_value(const std::string& type, std::string& word) {
+    if (word.empty() && !type.empty()) return "a value is expected, found an empty one";
+    if (type.rfind("UINT", 0) == 0 && !rewrite<std::uint64_t>(word))
+        return text("a whole number from 0 to ", UINT64_MAX, " is expected, found ", clipped(word));
+    if (type.rfind("INT", 0) == 0 && !rewrite<std::int64_t>(word))
+        return text("a whole number is expected, found ", clipped(word));
+    if (type.rfind("FLOAT", 0) == 0 && !rewrite<double>(word))
+        return text("a finite number is expected, found ", clipped(word));
+    return "";
+}
+
+}  // namespace
+
+void check_values(CLI::App& app) {
+    for (CLI::Option* option : app.get_options())
+        option->transform(CLI::Validator(
+            [type = option->get_type_name()](std::string& word) { return why_no_value(type, word); }, ""));
+    for (CLI::App* part : app.get_subcommands([](CLI::App*) { return true; })) check_values(*part);
+}
+
+std::string reason_of_refusal(const CLI::ParseError& error) {
+    const std::string said = error.what(), name = said.substr(0, said.find(':'));
+    if (error.get_name() != "ArgumentMismatch") return said;
+    return said.find("At Most") != said.npos ? name + " is given more than once"
+                                             : name + ": a value is expected, but none follows";
+}
+
+std::string reason_of_failure() {
+    try {
+        throw;
+    } catch (const std::filesystem::filesystem_error& e) {
+        return text("cannot read or write ", e.path1().string(), ": ", e.code().message());
+    } catch (const std::bad_alloc&) {
+        return "out of memory: a smaller file, batch_tokens, width or vocabulary needs less";
+    } catch (const std::runtime_error& e) {
+        return e.what();
+    } catch (...) {  // thrown by a container or by JSON, if the data is not what earlier checks assumed
+        return "a file or a setting holds a value of an unexpected kind or size; is the run folder as "
+               "./train wrote it?";
+    }
+}
+
+void with_options(const std::string& name, const std::vector<std::string>& words,
+                  const std::function<void(Options&)>& setup, const std::function<void()>& body) {
+    CLI::App app("", name);
+    app.set_help_flag();
+    const std::vector<FileOption> others = std::exchange(file_options, {});
+    try {
+        Options options(&app);
+        setup(options);
+        check_values(app);
+        app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+        guard_files();
+        body();
+    } catch (const CLI::ParseError& e) {
+        file_options = others;
+        throw BadUsage(reason_of_refusal(e));
+    } catch (...) {
+        file_options = others;
+        throw;
+    }
+    file_options = others;
+}
+
+}  // namespace masquerade
