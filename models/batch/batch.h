@@ -149,6 +149,7 @@ struct Batch : Halves {
     // Returns the counts of this batch or, if it is a part of a larger batch, of the larger batch. A loss is a sum
     // divided by one of these counts, so the losses of all parts add up to the loss of the larger batch.
     BatchCounts whole() const { return part_of.documents > 0 ? part_of : BatchCounts{documents, predictions()}; }
+    int inert() const { return int(parts.size()) - documents; }  // number of inert documents
     const SegmentGraph& graph_at(int layer) const { return masks.at(layer, graph); }
     const SegmentGraph& last_graph() const { return graph_at(int(masks.of_layer.size()) - 1); }
 };

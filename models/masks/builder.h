@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Builds a segment graph, the form of a mask that attention reads (engine/ops/segments.h).
 #pragma once
+#include <climits>
 #include <utility>
 #include <vector>
 
+#include "engine/base/error.h"
 #include "engine/ops/segments.h"
 
 namespace masquerade {
@@ -65,5 +67,19 @@ class SegmentBuilder {
     SegmentGraph graph_;
     int source_, row_ = 0, first_ = 0, document_ = 0;
 };
+
+// Sets the bits of a query segment with Rule::bits. sees(i, j) says whether row i of the segment sees row j of its key
+// segment `self`, which has as many rows; both count from 0.
+template <class Sees>
+void add_bits(SegmentGraph& graph, QuerySegment& q, const Sees& sees) {
+    const std::int64_t n = q.end - q.begin, begin = graph.bits.size() * 32ll, end = begin + n * n;
+    if (end > INT_MAX)
+        throw Error(text("mask: ", end, " bits for a batch, at most ", INT_MAX, "; use smaller batches"));
+    q.bits_begin = int(begin);
+    graph.bits.resize((end + 31) / 32);
+    for (std::int64_t i = 0, bit = begin; i < n; i++)
+        for (std::int64_t j = 0; j < n; j++, bit++)
+            if (sees(int(i), int(j))) graph.bits[bit / 32] |= 1u << bit % 32;
+}
 
 }  // namespace masquerade

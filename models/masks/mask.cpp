@@ -2,7 +2,6 @@
 #include "models/masks/mask.h"
 
 #include <algorithm>
-#include <climits>
 
 #include "engine/base/error.h"
 #include "models/masks/builder.h"
@@ -263,17 +262,8 @@ SegmentGraph with_keys_at(const SegmentGraph& graph, const std::vector<KeyPlace>
 
 SegmentGraph bits_mask(const Documents& documents, const std::function<bool(int, int)>& sees) {
     SegmentGraph graph = one_segment(documents, Rule::bits);
-    std::int64_t next = 0;
-    for (QuerySegment& q : graph.queries) {
-        std::int64_t n = q.end - q.begin;
-        if (next + n * n > INT_MAX)
-            throw Error(text("mask: ", next + n * n, " bits for a batch, at most ", INT_MAX, "; use smaller batches"));
-        q.bits_begin = int(next);
-        graph.bits.resize((next + n * n + 31) / 32);
-        for (int i = q.begin; i < q.end; i++)
-            for (int j = q.begin; j < q.end; j++, next++)
-                if (sees(i, j)) graph.bits[next / 32] |= 1u << next % 32;
-    }
+    for (QuerySegment& q : graph.queries)
+        add_bits(graph, q, [&, first = q.begin](int i, int j) { return sees(first + i, first + j); });
     return graph;
 }
 

@@ -194,6 +194,8 @@ MaskDetails example_details(const Documents& documents);
 std::string draw_mask(const std::string& name, int source, int target);
 // Returns the picture of draw_mask() as SVG, which may have any width.
 std::string mask_svg(const std::string& name, int source, int target);
+// Returns which cells of this picture are dark: sees[i][j] says whether query i sees key j.
+std::vector<std::vector<bool>> seen_cells(const std::string& name, int source, int target);
 // Returns a picture, as text, of any graph. queries[i] is the label of query row i; keys[t][j] is the label of row j of
 // key tensor t. Throws BadUsage if the picture would be wider than 80 columns.
 std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,

@@ -196,6 +196,10 @@ const char* draw_document(const SegmentGraph& graph, int document) {
     return drawn.c_str();
 }
 
+std::vector<std::vector<bool>> seen_cells(const std::string& name, int source, int target) {
+    return mask_picture(name, source, target).seen;
+}
+
 std::string draw_mask(const std::string& name, int source, int target) {
     const Picture p = mask_picture(name, source, target);
     return p.title + "\n" + as_text(p) + "rows are queries, columns keys; █ sees, · does not\n";

@@ -49,9 +49,12 @@ void MaskWords::read_part(const std::string& text) {
     part.named = true;
     const auto row =
         std::find_if(std::begin(rules), std::end(rules), [&](const auto& each) { return rule == each.first; });
-    if (row == std::end(rules))
-        refuse("\"" + rule + "\" is no rule; expected full, causal, strict-causal, anticausal or none");
-    part.rule = row->second;
+    if (rule.rfind("rows=", 0) == 0)
+        read_table(rule.substr(5), part);
+    else if (row == std::end(rules))
+        refuse("\"" + rule + "\" is no rule; expected full, causal, strict-causal, anticausal, none or rows=");
+    else
+        part.rule = row->second;
     std::size_t i = 2;
     for (; i < found.size() && found[i] != "sees"; i++)
         read_window(found[i], i + 1 < found.size() ? found[i + 1] : "", part.window);
@@ -59,6 +62,17 @@ void MaskWords::read_part(const std::string& text) {
     if (i + 1 == found.size()) refuse("nothing follows \"sees\"; expected rows of the other part, as A[0]");
     // AB has no other part, so every slice must be refused: no word of words_of() begins with a space.
     for (i++; i < found.size(); i++) part.sees.push_back(read_slice(found[i], as_one_ ? ' ' : name == "A" ? 'B' : 'A'));
+}
+
+void MaskWords::read_table(const std::string& digits, Part& part) const {
+    part.rule = Rule::bits;
+    std::istringstream in(digits);
+    for (std::string row; std::getline(in, row, '/');) part.table.push_back(row);
+    for (const std::string& row : part.table)
+        if (row.size() != part.table.size() || row.find_first_not_of("01") != row.npos)
+            refuse(text("\"rows=\" has ", part.table.size(), " rows, and one of them is \"", row, "\"; expected ",
+                        part.table.size(), " digits 0 or 1 in each row, as in rows=10/11"));
+    if (part.table.empty()) refuse("\"rows=\" has no rows; expected one group of digits for each, as in rows=10/11");
 }
 
 void MaskWords::read_window(const std::string& word, const std::string& next, Window& window) const {
@@ -123,9 +137,10 @@ std::vector<int> MaskWords::seen(int part, int part_key, SegmentBuilder& build) 
     return keys;
 }
 
-SegmentGraph MaskWords::operator()(const Documents& documents) const {
+SegmentGraph MaskWords::operator()(const Documents& documents, int inert) const {
     SegmentBuilder build;
     for (const Document& d : documents) {
+        const bool real = &d < documents.data() + documents.size() - inert;
         build.next_document();
         const int lengths[] = {as_one_ ? d.source + d.target : d.source, as_one_ ? 0 : d.target};
         for (int p : {0, 1})
@@ -136,7 +151,19 @@ SegmentGraph MaskWords::operator()(const Documents& documents) const {
             std::vector<int> keys = seen(1 - p, own[1 - p], build);
             // Keys of the source A come before keys of the target B.
             keys.insert(p == 0 ? keys.begin() : keys.end(), own[p]);
-            if (lengths[p] > 0) add_window(build.look(parts_[p].rule, own[p], keys), parts_[p].window);
+            if (lengths[p] == 0) continue;
+            QuerySegment& q = build.look(parts_[p].rule, own[p], keys);
+            add_window(q, parts_[p].window);
+            const std::vector<std::string>& table = parts_[p].table;
+            const int n = int(table.size());
+            if (parts_[p].rule != Rule::bits) continue;
+            if (real && lengths[p] > n)
+                refuse(text("a document has ", lengths[p], " rows of part ",
+                            as_one_ ? "AB"
+                            : p     ? "B"
+                                    : "A",
+                            ", but the table rows= has ", n, "; expected as many as the longest document"));
+            add_bits(build.graph(), q, [&](int i, int j) { return i < n && j < n && table[i][j] == '1'; });
         }
     }
     return build.take();
@@ -190,6 +217,19 @@ void MaskWords::expect_backward() const {
         refuse("only rows that see all later rows of their own part can be written from right to left");
 }
 
+std::string words_of_table(const std::vector<std::vector<bool>>& sees) {
+    std::string words;
+    for (const std::vector<bool>& row : sees) {
+        if (row.size() != sees.size())
+            throw BadUsage(
+                text("a mask of ", sees.size(), " rows and ", row.size(), " columns; expected as many of both"));
+        words += words.empty() ? "AB rows=" : "/";
+        for (const bool seen : row) words += seen ? '1' : '0';
+    }
+    if (words.empty()) throw BadUsage("a mask without rows; expected at least one");
+    return words;
+}
+
 std::vector<LayerWords> layer_words(const std::string& setting, const std::string& words, int layers) {
     std::istringstream in(words);
     std::vector<LayerWords> all;
@@ -221,9 +261,9 @@ LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : o
     }
 }
 
-LayerGraphs LayerMasks::graphs(const Documents& documents) const {
+LayerGraphs LayerMasks::graphs(const Documents& documents, int inert) const {
     LayerGraphs all{{}, of_layers_};
-    for (const MaskWords& words : masks_) all.graphs.push_back(words(documents));
+    for (const MaskWords& words : masks_) all.graphs.push_back(words(documents, inert));
     return all;
 }
 

@@ -5,7 +5,9 @@
 //
 //   mask   one or two parts, separated by ";": A is the source, B the target. Or one part AB: the whole document
 //   part   NAME RULE KEY=VALUE ... sees SLICE, SLICE ...
-//   RULE   which rows of its own part a row sees: full, causal, strict-causal, anticausal, none
+//   RULE   which rows of its own part a row sees: full, causal, strict-causal, anticausal, none; or
+//          rows=1000/1100/1110/1111, a square table with a group of digits for each row: row i sees row j if digit j of
+//          group i is 1. A part with fewer rows has the upper left corner
 //   SLICE  rows of the other part that all rows of this part see: all (A or B), one row (A[0] or A[-1]), or a range
 //          (A[1:3]), indexed as in Python
 //   KEY    restrictions of RULE: window=3 (rows at most 3 away), dilation=2 (every second row, so that window=3 reaches
@@ -27,8 +29,10 @@ class MaskWords {
   public:
     // Throws BadUsage if the words do not follow the grammar at the top of this file.
     explicit MaskWords(const std::string& words);
-    // Makes the mask of self-attention. Throws BadUsage if a document has rows of a part that the words do not name.
-    SegmentGraph operator()(const Documents& documents) const;
+    // Makes the mask of self-attention. Throws BadUsage if a document has rows of a part that the words do not name, or
+    // more rows of a part than its table (rows=). The last `inert` documents are padding: their rows beyond the table
+    // see nothing.
+    SegmentGraph operator()(const Documents& documents, int inert = 0) const;
     // Makes the mask of cross-attention. The queries are the rows of B, and the keys are the rows of A that B sees
     // according to the words.
     SegmentGraph cross(const Documents& documents) const;
@@ -65,10 +69,12 @@ class MaskWords {
     struct Part {
         bool named = false;
         Rule rule = Rule::none;
+        std::vector<std::string> table;  // for Rule::bits: the digits of each row
         Window window;
         std::vector<IndexRange> sees;  // the rows of the other part that this part sees
     };
     void read_part(const std::string& text);
+    void read_table(const std::string& digits, Part& part) const;
     IndexRange read_slice(const std::string& text, char other) const;
     void read_window(const std::string& word, const std::string& next, Window& window) const;
     // Returns the indices of the key segments that cover the slices of `part` that the other part sees. `part_key`
@@ -79,6 +85,10 @@ class MaskWords {
     bool as_one_ = false;  // whether the mask has one part, AB, for the whole document
     Part parts_[2];        // parts_[0] is the source A, or AB; parts_[1] is the target B
 };
+
+// Returns the words of a mask for whole documents, "AB rows=...", in which row i sees row j if sees[i][j]. Throws
+// BadUsage if the table is empty or not square.
+std::string words_of_table(const std::vector<std::vector<bool>>& sees);
 
 // The words for the layers [from, to) of a stack.
 struct LayerWords {
@@ -104,9 +114,9 @@ class LayerMasks {
     const std::vector<MaskWords>& masks() const { return masks_; }
     // For each layer, the index in masks() of its mask, or -1 if no mask applies to the layer.
     const std::vector<int>& of_layers() const { return of_layers_; }
-    // Returns the masks of self-attention. If the stack is an encoder (StackRows), the documents must have no rows of
-    // B. If the stack is a decoder, the documents must have no rows of A.
-    LayerGraphs graphs(const Documents& documents) const;
+    // Returns the masks of self-attention (MaskWords::operator()). If the stack is an encoder (StackRows), the
+    // documents must have no rows of B. If the stack is a decoder, the documents must have no rows of A.
+    LayerGraphs graphs(const Documents& documents, int inert = 0) const;
     // Returns the masks of cross-attention: the queries are rows of the target B, the keys are rows of the source A.
     LayerGraphs cross(const Documents& documents) const;
     // Returns why these masks do not permit token-by-token generation, or "" if they do. If `backward` is false,

@@ -41,7 +41,7 @@ SegmentGraph source_alone_mask(const Documents& documents);
 template <SegmentGraph (*mask)(const Documents&)>
 void one_stack(Batch& b, const ObjectiveOptions& o) {
     b.graph = mask(b.parts);
-    if (o.masks) b.masks = o.masks->graphs(b.parts);
+    if (o.masks) b.masks = o.masks->graphs(b.parts, b.inert());
 }
 template <SegmentGraph (*mask)(const Documents&)>
 void two_stacks(Batch& b, const ObjectiveOptions& o) {
@@ -49,8 +49,8 @@ void two_stacks(Batch& b, const ObjectiveOptions& o) {
     b.graph = mask(targets_of(b.parts));
     b.cross_graph = cross_mask(b.shared);
     if (!o.encoder_masks) return;
-    b.source_masks = o.encoder_masks->graphs(sources_of(b.shared));
-    b.masks = o.masks->graphs(targets_of(b.parts));
+    b.source_masks = o.encoder_masks->graphs(sources_of(b.shared), b.inert());
+    b.masks = o.masks->graphs(targets_of(b.parts), b.inert());
     b.cross_masks = o.masks->cross(b.shared);
 }
 

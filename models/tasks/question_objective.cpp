@@ -16,7 +16,7 @@ Example questions(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
 
 void mask_of_examples(Batch& b, const ObjectiveOptions& o) {
     b.graph = (*o.example_mask)(b.parts);
-    b.masks = o.masks->graphs(b.parts);
+    b.masks = o.masks->graphs(b.parts, b.inert());
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ void push_joint(Batch& b, const LayerMasks& masks) {
     }
     b.joint_lower_graph = mask_for<rule>(independent_mask(b.parts));
     b.joint_upper_graph = mask_for<rule>(uniae_mask(b.parts));
-    b.joint_masks = masks.graphs(b.parts);
+    b.joint_masks = masks.graphs(b.parts, b.inert());
 }
 
 // Sets the masks of the encoder half, and the fields about its rows [CLS]: cls, cls_rows, which and document_weights.
@@ -151,7 +151,7 @@ void mask_encoder(Batch& b, const ObjectiveOptions& o) {
         b.which.resize(cls + b.parts[d].source, -1);
     }
     b.source_graph = full_mask(sources_of(b.parts));
-    b.source_masks = o.masks->graphs(sources_of(b.parts));
+    b.source_masks = o.masks->graphs(sources_of(b.parts), b.inert());
     b.cls_graph = only_queries(b.source_masks.at(o.last_read, b.source_graph), b.cls_rows);
 }
 
