@@ -56,9 +56,6 @@ void draw_attention(const AttentionPageSettings& settings);
 std::string attention_pictures(Run& run, const TrainingText& text, bool heads);
 // Returns the section of an HTML page that contains the result of attention_pictures().
 std::string attention_section(const std::string& pictures);
-// Returns a text of one line: the first held-out line or, if there is none, the first training line. The result has no
-// line if the run generates its examples itself.
-TrainingText first_line(const TrainingText& text);
 
 // ./inspect report: writes a page about a run.
 struct ReportSettings {

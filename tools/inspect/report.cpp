@@ -16,6 +16,7 @@
 #include "models/tasks/univae_evaluation.h"
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/page.h"
+#include "models/runs/attention_maps.h"
 #include "models/runs/origin.h"
 
 namespace masquerade {
