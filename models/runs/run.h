@@ -88,6 +88,16 @@ struct RunSettings {
     void declare_training(Config& config);
 };
 
+// How much a model is surprised by a line: -log p in nats, of the line and of its tokens.
+struct LineScore {
+    double nats = 0;
+    int tokens = 0;  // number of tokens that the model predicts, with the end of the line
+    // The predicted tokens and their shares of `nats`, in the order of the row that predicts them. Empty if the model
+    // has no such shares, as those of latents and of masked diffusion.
+    Tokens labels;
+    Numbers each;
+};
+
 // Returns the ids of the special tokens [PAD], [UNK], [CLS], [SEP] and [MASK], as far as the vocabulary has them.
 Tokens special_ids(const Vocabulary& vocabulary);
 
@@ -105,6 +115,10 @@ class Run {
     // the line without noise; otherwise, the last hidden state averaged over the tokens of the line. Returns an empty
     // list if the run has no such vectors.
     virtual std::vector<Numbers> features(const Strings& /*lines*/) const { return {}; }
+    // Returns how much the model is surprised by each line, as ./evaluate measures it: the loss of the first objective
+    // that can read the lines or, in masked diffusion, its bound; in UniVAE, an estimate by `importance` samples. Line i
+    // has the random numbers that `seed` and i determine. Throws BadUsage if the model has no such number.
+    virtual std::vector<LineScore> scores(const Strings& lines, int importance, std::uint64_t seed) const;
     // Evaluates the run, usually on held-out data (models/runs/measures.h).
     virtual Measures measures(const Measuring& how) = 0;
     // Returns a generator of lines or samples (models/runs/writer.h). Throws BadUsage if the run cannot generate.

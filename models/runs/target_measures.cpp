@@ -130,7 +130,8 @@ Measures TargetRun::measures(const Measuring& how) {
         t.held_out_targets = std::move(given.target);
     }
     const bool pairs = !t.held_out_targets.empty();
-    const Text whole = sampling ? Text{t.held_out, t.held_out_targets} : Text();  // without a limit
+    Text whole;  // without a limit
+    if (sampling) whole.source = t.held_out, whole.target = t.held_out_targets;
     const std::size_t n = std::min<std::size_t>(t.held_out.size(), how.limit);
     t.held_out.resize(n);
     if (pairs) t.held_out_targets.resize(n);

@@ -97,6 +97,7 @@ class TargetRun : public Run {
   public:
     const TargetSettings& common() const override = 0;
     std::string writing_command(const std::string& folder) const override;
+    std::vector<LineScore> scores(const Strings& lines, int importance, std::uint64_t seed) const override;
     Measures measures(const Measuring& how) override;
     RunWriter writer(const Writing& how) override;
     const std::string& objective() const { return common().objective; }

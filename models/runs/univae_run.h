@@ -45,6 +45,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
 
     Stacks stacks() const override { return {model.options.backbone}; }
     const Backbone* bert() const override { return model.insertion ? nullptr : &model.backbone; }
+    std::vector<LineScore> scores(const Strings& lines, int importance, std::uint64_t seed) const override;
     Measures measures(const Measuring& how) override;
     RunWriter writer(const Writing& how) override;
     std::vector<Numbers> features(const Strings& lines) const override;

@@ -138,7 +138,7 @@ class FromLatents {
 
   private:
     void open_vectors() {
-        vectors_ = read_vectors(a_.from_vectors);
+        vectors_ = a_.given_vectors ? *a_.given_vectors : read_vectors(a_.from_vectors);
         const int Z = run_.model.space.numbers();
         if (run_.model.options.latent_layers == 0 || vectors_.columns != Z || vectors_.rows == 0)
             throw BadInput(text(a_.from_vectors, " has ", vectors_.rows, " rows of ", vectors_.columns,

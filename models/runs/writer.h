@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 
+#include "input/npy.h"
 #include "models/runs/measures.h"
 #include "models/runs/run.h"
 
@@ -44,6 +45,8 @@ struct Writing : Searching {
     // codes, which are decoded.
     bool codes = false, from_codes = false;
     std::string from_vectors;  // path of a .npy file whose rows are decoded instead of drawn latents; empty: none
+    // The rows that are decoded instead of those of a file; from_vectors is then their name in messages. Null: none.
+    std::shared_ptr<const Matrix> given_vectors;
     // For runs that generate token by token: whether input lines are the ends of texts, whose beginnings are generated.
     bool backward = false;
     // For insertion models and masked diffusion: whether input lines contain a canvas (the words to start from), and
