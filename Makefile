@@ -109,7 +109,7 @@ optimise_tsan    := -O1 -g1 -fno-omit-frame-pointer -fsanitize=thread
 ifeq ($(optimise_$(CONFIG)),)
 $(error CONFIG=$(CONFIG) is unknown; there are release, debug, asan, tsan)
 endif
-flags := -std=c++17 -I. -ffile-prefix-map=./= -Wall -Wextra -Wshadow -Wno-c++20-extensions -Wno-stringop-overflow $(optimise_$(CONFIG)) -march=$(MARCH) -pthread -fopenmp-simd \
+flags := -std=c++17 -I. -ffile-prefix-map=./= -Wall -Wextra -Wshadow -Wno-c++20-extensions -Wno-stringop-overflow $(optimise_$(CONFIG)) -march=$(MARCH) -fPIC -fvisibility=hidden -pthread -fopenmp-simd \
          -ffp-contract=off -fno-math-errno $(DEPS_FLAGS) $(CPPFLAGS) $(CXXFLAGS)
 libs  := $(LDFLAGS) $(FMT_LIB) -ldl
 # The one name that a device library finds in the program that opens it: tests/cuda/library/fake.cpp computes by it.
@@ -157,7 +157,7 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install lab book clean needs needs-tests $(shown)
+.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install library lab book clean needs needs-tests $(shown)
 mpi_here := $(if $(filter 1,$(MPI_WORKS)),$(BUILD)/libmasquerade_mpi.so)
 walked   := inspect train
 stops    := engine/ops/% engine/nn/% engine/tape/% models/masks/% models/nets/%
@@ -232,6 +232,17 @@ $(BUILD)/obj/engine/base/shared_library.o: $(BUILDS)/library_folder
 
 needs: ; @$(if $(MISSING),echo 'missing: $(MISSING). Run: make deps' >&2; exit 1)
 needs-tests: needs ; @$(if $(MISSING_TESTS),echo 'missing: $(MISSING_TESTS). Run: make deps' >&2; exit 1)
+
+# ---- the C interface ------------------------------------------------------------------------------------------------
+soname   := libmasquerade.so.$(word 1,$(subst ., ,$(version)))
+of_interface := $(call objects,$(wildcard library/*.cpp))
+shared   := $(BUILD)/$(soname) $(BUILD)/libmasquerade.so
+library: $(shared)
+$(BUILD)/$(soname): $(of_interface) $(call of_tool,options generate) $(library) library/exports.map
+	@echo '  link $@'
+	$(Q)$(CXX) $(flags) -shared $(filter %.o %.a,$^) $(libs) -Wl,-soname,$(soname),-Bsymbolic,-z,defs,--version-script=library/exports.map -o $@
+$(BUILD)/libmasquerade.so: $(BUILD)/$(soname) ; @ln -sfn $(<F) $@
+-include $(of_interface:.o=.d)
 
 # ---- the MPI library ------------------------------------------------------------------------------------------------
 $(BUILD)/libmasquerade_mpi.so: engine/mpi/mpi.cpp $(BUILD)/flags
@@ -308,7 +319,7 @@ gpu-bench: $(BUILD)/bench $(cuda_here) ; @tools/make/gpu_half_hour.sh bench $(or
 # Device libraries that need no GPU, linked as the real one is.
 $(fakes): $(BUILD)/%_cuda.so: tests/cuda/library/%.cpp tests/cuda/library/exports.map $(BUILD)/flags
 	@echo '  link $@'
-	$(Q)$(CXX) $(flags) -shared -Wl,-Bsymbolic,--version-script=$(word 2,$^) -MMD -MP $< -o $@
+	$(Q)$(CXX) $(flags) -fPIC -fvisibility=hidden -shared -Wl,-Bsymbolic,--version-script=$(word 2,$^) -MMD -MP $< -o $@
 -include $(fakes:.so=.d)
 $(BUILD)/fake_nccl.so: tests/nccl/fake.cpp $(BUILD)/flags
 	@echo '  link $@'

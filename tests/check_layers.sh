@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 wrong=0
 
-folders=$(ls -d input engine tokenizer data models tools tests 2>/dev/null || true)
+folders=$(ls -d input engine tokenizer data models tools library tests 2>/dev/null || true)
 files=$(find $folders -regex '.*\.\(h\|cpp\|cu\|cuh\)')
 
 # One line "FILE INCLUDED" for every #include "..." line.
@@ -18,7 +18,7 @@ grep -HoE '^ *# *include "[^"]+"' $files | sed -E 's/^([^:]+):.*"(.*)"/\1 \2/' |
     BEGIN {
         count = split("input engine/base engine/tensor engine/math engine/ops engine/tape engine/nn engine/io engine/train engine/mpi engine/nccl " \
                       "engine/check tokenizer data models/masks models/batch models/latent models/nets models/density " \
-                      "models/tasks models/writing models/scoring models/runs tools tests docs", list, " ")
+                      "models/tasks models/writing models/scoring models/runs tools library tests docs", list, " ")
         for (i = 1; i <= count; i++) for (j = 1; j <= i; j++) may[list[i], list[j]] = 1
         for (i = 1; i <= count; i++) known[list[i]]
         for (j = 2; j <= 11; j++) delete may["tokenizer", list[j]]                    # no engine at all

@@ -14,6 +14,10 @@ namespace masquerade {
 // the progress bar, because the message would otherwise follow the bar on the same line.
 inline void (*before_log_line)() = nullptr;
 
+// If this pointer is not null, log_line() calls the function with the line, which ends with a line feed, instead of
+// writing to standard error.
+inline void (*log_sink)(const char* line) = nullptr;
+
 // If true, log_line() writes only lines that begin with "error: ". Set in all processes but the first of a run that
 // several processes train (engine/base/processes.h).
 inline bool quiet_log = false;
@@ -25,7 +29,10 @@ void log_line(const Parts&... parts) {
     const std::string line = printable(text(parts...)) + '\n';
     if (quiet_log && line.rfind("error: ", 0) != 0) return;
     if (before_log_line) before_log_line();
-    std::fwrite(line.data(), 1, line.size(), stderr);
+    if (log_sink)
+        log_sink(line.c_str());
+    else
+        std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 // Returns a progress bar such as "=====>    ", `width` columns wide. `share` is the fraction that is done, 0 to 1.

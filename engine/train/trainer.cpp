@@ -160,6 +160,7 @@ double Trainer::read(Results& results) {
     if (!std::isfinite(value) || !std::isfinite(norm_))
         throw Error("step ", results.step - 1, ": the loss is ", value, " and the norm of the gradient ", norm_,
                     advice());
+    if (after_step) after_step(results.step, value);
     return value;
 }
 

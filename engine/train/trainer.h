@@ -147,6 +147,8 @@ class Trainer {
     // end of run(). A new run creates its folder in this function, so that a run that fails in its first step leaves no
     // folder.
     std::function<void()> begin;
+    // Called when the results of a step have been read, with the number of the step, from 1, and its loss.
+    std::function<void(std::int64_t step, double loss)> after_step;
     std::function<void()> saved;  // called when the last checkpoint is on disk; from then on, Ctrl-C loses no training
     bool quiet = false;           // print nothing to standard output; the run folder is written nevertheless
     bool terminal = false;        // redraw the progress line in place; otherwise print lines

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// What all functions of masquerade.h share: they catch all exceptions, check arguments and handles, and return texts and
+// arrays that C can free.
+#pragma once
+#include <functional>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "engine/tensor/numbers.h"
+#include "input/npy.h"
+#include "library/masquerade.h"
+#include "models/runs/run.h"
+#include "tools/options.h"
+
+struct masquerade_run {
+    const masquerade::Family* family = nullptr;
+    std::unique_ptr<masquerade::Run> run;
+    std::string folder;
+};
+struct masquerade_tokenizer {
+    std::unique_ptr<masquerade::WordPiece> reader;
+};
+
+namespace masquerade {
+
+// Runs the body of a function of the interface, and returns its status. Calls of several threads wait for each other; a
+// callback may call another function.
+int call(const std::function<void()>& body);
+
+// Throws BadUsage if an argument is null. `name` is its name, for the message.
+void expect(const void* argument, const char* name);
+
+// The strings of an array that ends with null; none if the array is null.
+Strings strings_of(const char* const* array);
+// The lines of a call. Throws BadUsage if one of them is null or has a line feed.
+Strings lines_of(const char* const* lines, std::size_t count);
+std::string line_of(const char* line);
+// Reads options "key=value" as a program reads "--key=value": declares them by setup(), and calls body().
+void with_keys(const char* const* options, const std::function<void(Options&)>& setup,
+               const std::function<void()>& body);
+
+// The handles of one type. A handle stays known after it is closed, so that a later use can be refused.
+template <class Handle>
+class Handles {
+  public:
+    explicit Handles(const char* what) : what_(what) {}
+    Handle* add(Handle handle) { return all_.emplace(std::make_unique<Handle>(std::move(handle))).first->get(); }
+    // Returns the handle. Throws BadUsage if it is null, unknown or closed.
+    Handle& at(Handle* handle) {
+        expect(handle, what_);
+        if (known(handle) && !closed_.count(handle)) return *handle;
+        throw BadUsage(text("this ", what_, known(handle) ? " is closed" : " is none that the library has opened"));
+    }
+    void close(Handle* handle) {
+        at(handle) = Handle();
+        closed_.insert(handle);
+    }
+
+  private:
+    bool known(const Handle* handle) const {
+        for (const auto& each : all_)
+            if (each.get() == handle) return true;
+        return false;
+    }
+    const char* const what_;
+    std::set<std::unique_ptr<Handle>> all_;
+    std::set<const Handle*> closed_;
+};
+Handles<masquerade_run>& runs();
+Handles<masquerade_tokenizer>& tokenizers();
+
+// Sets the options of the device and of the threads that a call asks for, and returns the device.
+struct DeviceOptions {
+    std::string device = "cpu";
+    int threads = 0;
+    void declare(Options& options);
+    Device choose() const;
+};
+
+// Results for C. give() stores them through the pointers of the caller.
+void give(const std::string& from, char** to);
+template <class T>
+void give(const std::vector<T>& numbers, std::vector<std::int64_t> shape, masquerade_array* to);
+// Returns each string with a line feed behind it.
+std::string as_lines(const Strings& lines);
+// Returns the numbers of an array with this many dimensions. Throws BadUsage if its type, its shape or its data are not
+// as they must be; `types` are the types that are allowed.
+Numbers numbers_in(const masquerade_array* array, const char* name, int dimensions, const std::set<int>& types);
+
+}  // namespace masquerade

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The C interface of Masquerade: opens runs and tokenizers, and reads, writes, measures and trains with them.
+ *
+ *     masquerade_run *run;
+ *     char *lines;
+ *     const char *options[] = {"reconstruct=true", NULL};
+ *     const char *sentences[] = {"a red cup"};
+ *     if (masquerade_open("runs/univae-001", NULL, &run) ||
+ *         masquerade_generate(run, sentences, 1, options, &lines))
+ *         fprintf(stderr, "%s\n", masquerade_error());
+ *
+ * Every function returns a status, but for masquerade_version() and masquerade_error(). On failure, masquerade_error()
+ * says what was wrong, and nothing is stored through pointers to results. No exception leaves the library.
+ *
+ * options    an array of strings "key=value" that ends with NULL; or NULL, for none. Unless a comment says otherwise,
+ *            they are the options of the program that a function names, without the dashes in front and with _ for
+ *            other dashes: no_repeat=3 for --no-repeat 3, and parallel=true for --parallel
+ * lines      an array of `count` strings in UTF-8, without line feeds. Bytes that are not UTF-8 are dropped
+ * results    a text is a string that the caller frees with masquerade_free_text(); every line of it ends with a line
+ *            feed. An array is freed with masquerade_free_array(); numbers lie row by row
+ * handles    are valid until they are closed. A closed or unknown handle is refused
+ * threads    calls of several threads wait for each other, so that one call is computed at a time
+ */
+#ifndef MASQUERADE_H
+#define MASQUERADE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define MASQUERADE_API __attribute__((visibility("default")))
+#else
+#define MASQUERADE_API
+#endif
+
+/* The statuses, which are also those of the programs. */
+enum {
+    MASQUERADE_OK = 0,
+    MASQUERADE_FAILURE = 1, /* a file, a text or the machine is not as it must be */
+    MASQUERADE_MISUSE = 2   /* an argument, an option or a setting is wrong */
+};
+
+typedef struct masquerade_run masquerade_run;
+typedef struct masquerade_tokenizer masquerade_tokenizer;
+
+/* The types of the numbers in an array. A boolean is a byte, 0 or 1. */
+enum { MASQUERADE_FLOAT64 = 1, MASQUERADE_FLOAT32 = 2, MASQUERADE_INT32 = 3, MASQUERADE_BOOL = 4 };
+
+typedef struct masquerade_array {
+    int type;         /* MASQUERADE_FLOAT64 ... */
+    int dimensions;   /* 1 to 3 */
+    int64_t shape[3]; /* the first `dimensions` of them count */
+    void* data;       /* the numbers, row by row; NULL if there are none */
+} masquerade_array;
+
+/* The version of the library, such as "0.2.0". */
+MASQUERADE_API const char* masquerade_version(void);
+/* The message of the last function that failed in this thread; "" if the last function succeeded. Valid until the next
+ * call in this thread. */
+MASQUERADE_API const char* masquerade_error(void);
+/* Frees a text or the numbers of an array, and does nothing for NULL. The array is then empty. */
+MASQUERADE_API void masquerade_free_text(char* text);
+MASQUERADE_API void masquerade_free_array(masquerade_array* array);
+
+/* Notes and warnings ("warning: 3 lines were cut") go to use(line, user), or to standard error if `use` is NULL. */
+typedef void (*masquerade_use_line)(const char* line, void* user);
+MASQUERADE_API int masquerade_log(masquerade_use_line use, void* user);
+
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
+
+/* Opens a run folder, one of its steps, or a Hugging Face folder (BERT, RoFormer or NomicBERT), which becomes a unilm
+ * that was not trained here. Options: device (cpu or cuda), threads, average (as --average of ./generate). `threads`
+ * counts for the whole process, from then on. */
+MASQUERADE_API int masquerade_open(const char* folder, const char* const* options, masquerade_run** run);
+MASQUERADE_API int masquerade_close(masquerade_run* run);
+/* Describes a run in one line of JSON: family, description, step, settings, parameters (their number), vocabulary (its
+ * size), and vectors (the numbers of a vector that masquerade_encode() returns; 0 if there is none). */
+MASQUERADE_API int masquerade_describe(masquerade_run* run, char** json);
+
+/* Returns a vector for each line, FLOAT64 (count, size): the latents, or a state of the stack. Options are those of
+ * --vectors of ./generate. */
+MASQUERADE_API int masquerade_encode(masquerade_run* run, const char* const* lines, size_t count,
+                                     const char* const* options, masquerade_array* vectors);
+/* Writes a line for each row of `latents`, FLOAT64 or FLOAT32 (count, size), as --from-vectors of ./generate does. */
+MASQUERADE_API int masquerade_decode(masquerade_run* run, const masquerade_array* latents, const char* const* options,
+                                     char** text);
+/* Writes what ./generate writes: a line for each of `lines`, or samples (the option count) if `count` is 0. */
+MASQUERADE_API int masquerade_generate(masquerade_run* run, const char* const* lines, size_t count,
+                                       const char* const* options, char** text);
+
+/* Returns how likely each line is, FLOAT64 (count, 2): -log p in nats, and the number of predicted tokens. Their sums
+ * over held-out lines are what ./evaluate measures: the loss of the first objective that reads such lines (a line is a
+ * text or source<TAB>target), the bound of masked diffusion, or nll of univae. Options: importance (samples for univae;
+ * 20), seed (1). */
+MASQUERADE_API int masquerade_score(masquerade_run* run, const char* const* lines, size_t count,
+                                    const char* const* options, masquerade_array* scores);
+/* Returns -log p of each predicted token of a line, FLOAT64 (n), and the tokens, one a line. Runs whose likelihood has no
+ * such parts (latents, masked diffusion) are refused. */
+MASQUERADE_API int masquerade_score_tokens(masquerade_run* run, const char* line, const char* const* options,
+                                           masquerade_array* nats, char** tokens);
+
+/* Computes the attention of a line (a sentence or source<TAB>target), and calls use() for each attention op, in the
+ * order of computation. path: of the op, such as "layer.0.attention". rows, columns: the tokens of queries and keys, one
+ * a line. p: FLOAT64 (heads, rows, columns), the probability with which a row reads a column, or -1 if it cannot see
+ * it. The run must be on the CPU. */
+typedef void (*masquerade_use_attention)(const char* path, const char* rows, const char* columns,
+                                         const masquerade_array* p, void* user);
+MASQUERADE_API int masquerade_attention(masquerade_run* run, const char* line, masquerade_use_attention use,
+                                        void* user);
+
+/* ---- tokenizers -------------------------------------------------------------------------------------------------- */
+
+/* Opens vocab.txt, tokenizer.json or the folder that has them. Options: cased (true: keep capitals and accents; false:
+ * do not; default: what the files say). */
+MASQUERADE_API int masquerade_open_tokenizer(const char* path, const char* const* options,
+                                             masquerade_tokenizer** tokenizer);
+/* Returns a tokenizer of its own that reads text as the run does. */
+MASQUERADE_API int masquerade_tokenizer_of(masquerade_run* run, masquerade_tokenizer** tokenizer);
+MASQUERADE_API int masquerade_close_tokenizer(masquerade_tokenizer* tokenizer);
+/* Returns the tokens of a line, INT32 (n, 3): id, and where the token begins and ends in the line, in bytes or, with the
+ * option characters=true, in code points. No [CLS] or [SEP] is added. */
+MASQUERADE_API int masquerade_tokenize(masquerade_tokenizer* tokenizer, const char* line, const char* const* options,
+                                       masquerade_array* tokens);
+/* Returns the text of the ids, INT32 (n), as a line. */
+MASQUERADE_API int masquerade_detokenize(masquerade_tokenizer* tokenizer, const masquerade_array* ids, char** text);
+/* Returns all tokens, one a line; the first one has the id 0. */
+MASQUERADE_API int masquerade_vocabulary(masquerade_tokenizer* tokenizer, char** tokens);
+
+/* ---- masks ------------------------------------------------------------------------------------------------------- */
+
+/* Returns what a mask lets a document of `source` and `target` tokens see, BOOL (queries, keys). `mask` is a name that
+ * ./inspect mask lists, or a mask in words. */
+MASQUERADE_API int masquerade_mask(const char* mask, int source, int target, masquerade_array* sees);
+/* Returns the mask in words, for the setting `mask`, in which token i of a document sees token j if sees[i][j] is not
+ * zero. `sees` is BOOL (n, n); documents may have at most n tokens. */
+MASQUERADE_API int masquerade_mask_words(const masquerade_array* sees, char** words);
+
+/* ---- training ---------------------------------------------------------------------------------------------------- */
+
+typedef struct masquerade_step {
+    int64_t step; /* of the run, from 1 */
+    double loss;  /* of the batch, before the update */
+    double norm;  /* of the gradient */
+} masquerade_step;
+/* Called after each step. If the function returns a number that is not 0, training saves a checkpoint and ends. It may
+ * call the functions of this library. */
+typedef int (*masquerade_use_step)(const masquerade_step* step, void* user);
+
+/* Trains a model as ./train does, and returns the run folder, one line. words: a model or an objective, and its settings
+ * as key=value, such as {"univae", "layers=4", NULL}. options: data, dev, vocab, init, out, config, resume, steps,
+ * minutes, device, threads. `use` may be NULL. */
+MASQUERADE_API int masquerade_train(const char* const* words, const char* const* options, masquerade_use_step use,
+                                    void* user, char** folder);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// Runs in the C interface.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "library/call.h"
+#include "models/runs/attention_maps.h"
+#include "models/runs/start.h"
+#include "models/runs/writer.h"
+#include "tools/generate/options.h"
+
+using namespace masquerade;
+
+namespace {
+
+constexpr std::size_t lines_together = 64;  // lines that are written at a time, as ./generate does
+
+bool is_run(const std::string& path) {
+    return std::filesystem::exists(path + "/run.json") || std::filesystem::exists(path + "/state.safetensors");
+}
+
+// Returns a unilm with the weights of a Hugging Face folder.
+std::unique_ptr<Run> foreign_run(const Family& family, const std::string& path, Device device) {
+    const std::unique_ptr<Start> start = Start::open(path);
+    const std::unique_ptr<RunSettings> settings = family.settings();
+    start->adopt(*settings);
+    Config config;
+    settings->declare(config);
+    config.set("objective", "mlm");
+    const WordPiece reader = start->tokenizer();
+    std::unique_ptr<Run> run = family.fresh(*settings, reader.vocabulary(), DType::f32, device);
+    run->tokenizer = reader;
+    start->give_weights(*run);
+    return run;
+}
+
+// Writes the lines or samples that `options` ask for. `set` may change them after they were read.
+std::string written(masquerade_run& of, const Strings& lines, const char* const* options,
+                    const std::function<void(Writing&)>& set) {
+    GenerateOptions how;
+    std::string all;
+    with_keys(
+        options,
+        [&](Options& app) {
+            how.declare(app);
+            app.value("--seed", how.how.seed, "N", "seed of all random numbers");
+        },
+        [&] {
+            how.how.run = of.folder;
+            set(how.how);
+            const RunWriter writer = how.writer(*of.run, *of.family);
+            if (writer.samples > 0 && !lines.empty())
+                throw BadUsage(text(lines.size(), " lines are given, but these options draw ", writer.samples,
+                                    " samples, which read no lines; ",
+                                    of.family->options & Family::of_latents ? "reconstruct=true reads them"
+                                                                            : "expected no lines"));
+            const std::size_t count = writer.samples > 0 ? std::size_t(writer.samples) : lines.size();
+            for (std::size_t first = 0; first < count; first += lines_together) {
+                const std::size_t end = std::min(count, first + lines_together);
+                all += writer.write(writer.samples > 0 ? Strings(end - first)
+                                                       : Strings(lines.begin() + first, lines.begin() + end),
+                                    std::uint32_t(first));
+            }
+            writer.finish();
+        });
+    return all;
+}
+
+std::vector<LineScore> scores_of(const masquerade_run& of, const Strings& lines, const char* const* options) {
+    int importance = 20;
+    std::uint64_t seed = 1;
+    std::vector<LineScore> scores;
+    with_keys(
+        options,
+        [&](Options& app) {
+            app.number("--importance", importance, 1, 100000, "importance samples of a line");
+            app.value("--seed", seed, "N", "seed of all random numbers");
+        },
+        [&] { scores = of.run->scores(lines, importance, seed); });
+    return scores;
+}
+
+}  // namespace
+
+int masquerade_open(const char* folder, const char* const* options, masquerade_run** run) {
+    return call([&] {
+        expect(folder, "folder");
+        expect(run, "run");
+        DeviceOptions device;
+        int average = 0;
+        masquerade_run opened;
+        with_keys(
+            options,
+            [&](Options& app) {
+                device.declare(app);
+                app.number("--average", average, 1, 1000000, "use the mean weights of the last N checkpoints");
+            },
+            [&] {
+                const Device on = device.choose();
+                const bool foreign = std::filesystem::exists(text(folder, "/config.json")) && !is_run(folder);
+                opened.family = foreign ? &find_family("unilm") : &family_of_run(folder);
+                opened.run = foreign ? foreign_run(*opened.family, folder, on) : opened.family->load(folder, false, on);
+                if (average > 0) opened.run->average_checkpoints(average);
+            });
+        opened.folder = folder;
+        *run = runs().add(std::move(opened));
+    });
+}
+
+int masquerade_close(masquerade_run* run) {
+    return call([&] { runs().close(run); });
+}
+
+int masquerade_describe(masquerade_run* run, char** json) {
+    return call([&] {
+        const masquerade_run& of = runs().at(run);
+        expect(json, "json");
+        Config config;
+        of.run->settings_to_change().declare(config);
+        const std::vector<Numbers> vectors = of.run->features({""});
+        const nlohmann::ordered_json all = {{"family", of.family->name},
+                                            {"description", of.run->description()},
+                                            {"step", of.run->step},
+                                            {"parameters", of.run->parameters.count()},
+                                            {"vocabulary", of.run->tokenizer.vocabulary().size()},
+                                            {"vectors", vectors.empty() ? 0 : vectors[0].size()},
+                                            {"settings", config.to_json()}};
+        give(all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n', json);
+    });
+}
+
+int masquerade_encode(masquerade_run* run, const char* const* lines, size_t count, const char* const* options,
+                      masquerade_array* vectors) {
+    return call([&] {
+        const masquerade_run& of = runs().at(run);
+        expect(vectors, "vectors");
+        with_keys(
+            options, [](Options&) {},
+            [&] {
+                const Strings given = lines_of(lines, count);
+                // An empty line shows how long a vector is if there are no lines.
+                const std::vector<Numbers> rows = of.run->features(given.empty() ? Strings{""} : given);
+                if (rows.empty())
+                    throw BadUsage(text(of.folder, " is a run of ", of.family->name, " that has no vectors of lines"));
+                Numbers all;
+                for (std::size_t i = 0; i < given.size(); i++) all.insert(all.end(), rows[i].begin(), rows[i].end());
+                give(all, {std::int64_t(count), std::int64_t(rows[0].size())}, vectors);
+            });
+    });
+}
+
+int masquerade_decode(masquerade_run* run, const masquerade_array* latents, const char* const* options, char** lines) {
+    return call([&] {
+        masquerade_run& of = runs().at(run);
+        expect(lines, "text");
+        const auto rows = std::make_shared<Matrix>();
+        rows->numbers = numbers_in(latents, "latents", 2, {MASQUERADE_FLOAT64, MASQUERADE_FLOAT32});
+        rows->rows = latents->shape[0], rows->columns = latents->shape[1];
+        if (of.family->options != Family::of_latents)
+            throw BadUsage(text(of.folder, " is a run of ", of.family->name, ", which has no latents"));
+        give(written(of, {}, options, [&](Writing& how) { how.from_vectors = "latents", how.given_vectors = rows; }),
+             lines);
+    });
+}
+
+int masquerade_generate(masquerade_run* run, const char* const* lines, size_t count, const char* const* options,
+                        char** out) {
+    return call([&] {
+        masquerade_run& of = runs().at(run);
+        expect(out, "text");
+        give(written(of, lines_of(lines, count), options, [](Writing&) {}), out);
+    });
+}
+
+int masquerade_score(masquerade_run* run, const char* const* lines, size_t count, const char* const* options,
+                     masquerade_array* scores) {
+    return call([&] {
+        const masquerade_run& of = runs().at(run);
+        expect(scores, "scores");
+        Numbers all;
+        for (const LineScore& s : scores_of(of, lines_of(lines, count), options))
+            all.push_back(s.nats), all.push_back(s.tokens);
+        give(all, {std::int64_t(count), 2}, scores);
+    });
+}
+
+int masquerade_score_tokens(masquerade_run* run, const char* line, const char* const* options, masquerade_array* nats,
+                            char** tokens) {
+    return call([&] {
+        const masquerade_run& of = runs().at(run);
+        expect(nats, "nats");
+        expect(tokens, "tokens");
+        const LineScore score = scores_of(of, {line_of(line)}, options).at(0);
+        if (score.each.empty())
+            throw BadUsage(text(of.folder, ": the likelihood of a line is not a sum over its tokens"));
+        char* names = nullptr;
+        give(as_lines(of.run->pieces_of(score.labels)), &names);
+        const std::unique_ptr<char, void (*)(char*)> held(names, masquerade_free_text);
+        give(score.each, {std::int64_t(score.each.size())}, nats);
+        *tokens = const_cast<std::unique_ptr<char, void (*)(char*)>&>(held).release();
+    });
+}
+
+int masquerade_attention(masquerade_run* run, const char* line, masquerade_use_attention use, void* user) {
+    return call([&] {
+        masquerade_run& of = runs().at(run);
+        const std::string given = line_of(line);
+        if (!use) throw BadUsage("the argument use is NULL");
+        if (of.run->parameters.device() != Device::cpu)
+            throw BadUsage("the run is on a GPU: open it with device=cpu to read its attention");
+        const TrainingText example = given_line(given, of.run->common().wants(of.family->reads), of.folder);
+        const std::vector<AttentionMap> maps = attention_maps(*of.run, example);
+        if (maps.empty()) throw BadUsage(text(of.folder, ": its kind of attention has no probabilities"));
+        for (const AttentionMap& map : maps) {
+            Numbers p;
+            for (const AttentionMap::Rows& head : map.heads)
+                for (const Numbers& row : head) p.insert(p.end(), row.begin(), row.end());
+            const masquerade_array array{MASQUERADE_FLOAT64,
+                                         3,
+                                         {std::int64_t(map.heads.size()), std::int64_t(map.rows.size()),
+                                          std::int64_t(map.columns.size())},
+                                         p.data()};
+            use(map.path.c_str(), as_lines(map.rows).c_str(), as_lines(map.columns).c_str(), &array, user);
+        }
+    });
+}
