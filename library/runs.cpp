@@ -158,7 +158,13 @@ int masquerade_decode(masquerade_run* run, const masquerade_array* latents, cons
         rows->rows = latents->shape[0], rows->columns = latents->shape[1];
         if (of.family->options != Family::of_latents)
             throw BadUsage(text(of.folder, " is a run of ", of.family->name, ", which has no latents"));
-        give(written(of, {}, options, [&](Writing& how) { how.from_vectors = "latents", how.given_vectors = rows; }),
+        give(written(of, {}, options,
+                     [&](Writing& how) {
+                         if (how.rewrites() || !how.from_vectors.empty())
+                             throw BadUsage(
+                                 "the rows of latents are decoded: leave out options that say what to decode instead");
+                         how.from_vectors = "latents", how.given_vectors = rows;
+                     }),
              lines);
     });
 }

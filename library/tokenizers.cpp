@@ -66,8 +66,8 @@ int masquerade_detokenize(masquerade_tokenizer* tokenizer, const masquerade_arra
         const Numbers numbers = numbers_in(ids, "ids", 1, {MASQUERADE_INT32});
         for (double id : numbers)
             if (id < 0 || id >= reader.vocabulary().size())
-                throw BadUsage(
-                    text("there is no token with the id ", id, "; expected 0 to ", reader.vocabulary().size() - 1));
+                throw BadUsage(text("there is no token with the id ", std::int64_t(id), "; expected 0 to ",
+                                    reader.vocabulary().size() - 1));
         give(reader.decode(Tokens(numbers.begin(), numbers.end())) + '\n', out);
     });
 }

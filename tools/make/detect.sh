@@ -41,6 +41,7 @@ has_header CLI/CLI.hpp || missing+=" libcli11-dev"
 has_header doctest/doctest.h || missing_tests+=" doctest-dev"
 command -v pkg-config > /dev/null || wanted+=" pkgconf"  # tests/examples.sh
 command -v python3 > /dev/null || wanted+=" python3"     # tests/*.sh
+/usr/bin/python3 -c 'import numpy' 2> /dev/null || wanted+=" python3-numpy"  # tests/library.sh
 command -v gnuplot > /dev/null || wanted+=" gnuplot-nox"  # ./inspect plot, used by pages and labs
 command -v clang-format > /dev/null || wanted+=" clang-format"  # make format
 command -v dot > /dev/null || wanted+=" graphviz"         # ./inspect program --graph

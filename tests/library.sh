@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Tests the shared library: its symbols, and its functions from C and from Python. For a run of every family and of every
+# kind of latent, a C program and a Python program make the same calls and must print the same, which must also be what
+# ./generate, ./evaluate and ./tokenize print. Then every function gets wrong arguments. RUNNER is a command that runs the
+# programs in C, such as valgrind.
+. "$(dirname "$0")/command_line.sh"
+root=$PWD build=$PWD/${BUILD:-build/release}
+if [ ! -e "$build/libmasquerade.so" ]; then
+    echo 'skipped: there is no libmasquerade.so: make library builds it'
+    exit 0
+fi
+python=
+for one in python3 /usr/bin/python3; do "$one" -c 'import numpy' 2> /dev/null && python=$one && break; done
+[ -n "$python" ] || echo 'skipped: there is no python3-numpy, so nothing is called from Python: make deps'
+export MASQUERADE_LIBRARY=$build/libmasquerade.so
+
+for program in calls misuse; do
+    ${CC:-cc} -std=c99 -pedantic -Wall -Wextra -Werror -O1 ${CFLAGS-} -I. tests/library/$program.c "$MASQUERADE_LIBRARY" -lm \
+        -Wl,-rpath,"$build" -o "$folder/$program" || exit 1
+done
+printf '#include "library/masquerade.h"\n' | ${CXX:-c++} -std=c++17 -Wall -Wextra -Werror -I. -x c++ -c - -o "$folder/cpp.o"
+is 'the header in C++' 0 $?
+declared=$(grep -o 'masquerade_[a-z_]*(' library/masquerade.h | grep -vE 'masquerade_use|error\(\)' | tr -d '(' | sort -u)
+is 'the library shows the functions of its header, and masquerade_cpu_ops' \
+    "$(printf '%s\n' $declared masquerade_cpu_ops masquerade_error | sort -u)" \
+    "$(nm -D --defined-only "$MASQUERADE_LIBRARY" | awk '{ print $3 }' | sort)"
+is 'Python declares every function' "$(printf '%s\n' $declared masquerade_error | sort -u)" \
+    "$(grep -oE '^    "[a-z_]+": \(' python/masquerade.py | sed 's/ *"\(.*\)".*/masquerade_\1/' |
+        cat - <(printf 'masquerade_%s\n' error version free_text free_array) | sort)"
+
+cd "$folder"
+small='width=16 heads=2 inner=32 batch_tokens=200 warmup=5 vocabulary=120 max_length=20 --steps 12 --minutes 0'
+train() { # RUN ARGUMENT...
+    "$root/train" --device cpu "${@:2}" --out "$1" > "$1.log" 2>&1 || { cat "$1.log"; exit 1; }
+}
+awk 'BEGIN { split("red blue green white black grey box cup lamp ring bell door", w); srand(3)
+             for (i = 0; i < 200; i++) {
+                 line = ""
+                 for (j = 0; j <= i % 9; j++) line = line (j ? " " : "") w[1 + int(rand() * 12)]
+                 print line "\t" w[1 + i % 12] " " w[1 + i % 5] } }' > pairs.tsv
+cut -f1 pairs.tsv > lines
+kinds=$("$root/train" latent=nosuch 2>&1 | sed -n 's/.*: \([a-z_|]*\) is expected.*/\1/p' | tr '|' ' ')
+is 'the kinds of latents' 0 "$([ "$(wc -w <<< "$kinds")" -ge 8 ]; echo $?)"
+runs=
+for kind in $kinds; do
+    train univae-$kind univae layers=3 latent_layers=2 latent=$kind codes=7 $small --data lines && runs+=" univae-$kind"
+done
+train free univae layers=3 latent_layers=2 free_length=true $small --data lines
+train insert univae layers=3 latent_layers=2 decoder=insertion $small --data lines
+train diffuse univae layers=3 latent_layers=2 decoder=diffusion $small --data lines
+train lm lm layers=2 $small --data lines
+train both unilm objective=unilm,mlm layers=2 max_target=8 $small --data pairs.tsv
+train hidden diffusion canvas=drawn layers=2 $small --data lines
+train seq2seq seq2seq layers=2 max_target=8 $small --data pairs.tsv
+train insertion insertion layers=2 max_target=8 $small --data pairs.tsv
+train classify classify task=recall layers=2 width=16 heads=2 inner=32 --steps 5
+train flow flow points=moons batch_rows=64 --steps 5
+runs+=' free insert diffuse lm both hidden seq2seq insertion classify flow'
+
+for run in $runs; do
+    given=('red box blue' 'green cup' 'größer, ring bell')
+    [ $run != both ] && [ $run != seq2seq ] && [ $run != insertion ] || given=($'red box\tcup' $'green cup\tlamp bell')
+    (cd "$root" && exec ${RUNNER-} "$folder/calls" "$folder/$run" "${given[@]}") > c.txt 2> c.err
+    is "$run in C: status" '0 ' "$? $(grep -v '^note: ' c.err)"
+    # said NAME: the lines of the result with this name
+    said() { sed -n "s/^$1: //p" c.txt | tr / '\n' | sed '$d'; }
+    if [ -n "$python" ]; then
+        (cd "$root" && "$python" tests/library/calls.py "$folder/$run" "${given[@]}") > py.txt 2> py.err
+        is "$run in Python: status" '0 ' "$? $(grep -v '^note: ' py.err)"
+        is "$run: the same in C and in Python" '' "$(diff c.txt py.txt | head -c 2000)"
+    fi
+    if [[ $run == univae-* || $run == insert ]]; then
+        is "$run: encoded and decoded as ./generate reconstructs" \
+            "$(printf '%s\n' "${given[@]}" | "$root/generate" $run --device cpu --reconstruct)" "$(said decode)"
+    fi
+    "$root/generate" $run --device cpu --count 3 --seed 7 > out.txt 2> /dev/null && [ $run != flow ] &&
+        is "$run: the samples of ./generate" "$(cat out.txt)" "$(said samples)"
+    printf '%s\n' "${given[@]}" | "$root/generate" $run --device cpu --beam 3 --n-best 2 --scores > out.txt 2> /dev/null &&
+        [[ $run != univae-* && $run != free && $run != flow ]] &&
+        is "$run: the beams of ./generate" "$(cat out.txt)" "$(said beam)"
+    if [ $run != classify ] && [ $run != flow ]; then
+        is "$run: the ids of ./tokenize" "$(printf '%s\n' "${given[@]}" | "$root/tokenize" --vocab $run/vocab.txt --ids --offsets)" \
+            "$(sed -n 's/^tokenize: [0-9]*x3//p' c.txt | sed -E 's/^ //; s/([0-9]+) ([0-9]+) ([0-9]+)/\1@\2:\3/g')"
+    fi
+done
+
+# Scores of held-out lines are what ./evaluate prints.
+if [ -n "$python" ]; then
+    head -n 20 lines > held.txt && head -n 20 pairs.tsv > held.tsv
+    for measured in 'lm lm.loss' 'both unilm.loss' 'seq2seq seq2seq.loss' 'hidden diffusion.bound' 'univae-gaussian nll_token' 'univae-vmf nll_token'; do
+        set -- $measured
+        file=held.txt && [ $1 = both ] || [ $1 = seq2seq ] && file=held.tsv
+        "$root/evaluate" $1 --device cpu --data $file --json > out.json 2> /dev/null
+        is "$1: $2 of ./evaluate is the sum of the scores" 0 "$(cd "$root" && "$python" - "$folder" $1 $2 $file <<'END'
+import json, sys
+sys.path.insert(0, "python")
+import masquerade
+folder, run, key, file = sys.argv[1:]
+scores = masquerade.Run.open(f"{folder}/{run}").score(open(f"{folder}/{file}").read().splitlines())
+nats, tokens = scores.sum(axis=0)
+measured = json.load(open(f"{folder}/out.json"))[key]["value"]
+print(0 if abs(nats / tokens - measured) < 1e-9 else f"{nats / tokens} against {measured}")
+END
+)"
+    done
+    # Training from Python: the bits of ./train, a callback that stops, one that fails, and a mask from an array.
+    is 'training from Python' ok "$(cd "$root" && "$python" tests/library/train.py "$folder" 2>&1 | tail -n 3)"
+    cmp -s python/step-000012/model.safetensors lm/step-000012/model.safetensors
+    is 'training from Python has the bits of ./train' 0 $?
+fi
+
+${RUNNER-} ./misuse univae-gaussian classify lm/vocab.txt > out.txt
+is 'wrong arguments' "0 $(tail -n 1 out.txt)" "$? $(cat out.txt)"
+tail -n 1 out.txt
+finish library
