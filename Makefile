@@ -425,9 +425,12 @@ data: ; @echo 'data: corpus/ is there (make data FORCE=1 makes it anew)'
 endif
 
 root    := $(DESTDIR)$(PREFIX)
-install: $(library) $(if $(cuda_here),$(cuda_library)) $(mpi_here)
+install: $(library) $(shared) $(if $(cuda_here),$(cuda_library)) $(mpi_here)
 	@install -d $(root)/lib/pkgconfig
-	@install -m 644 $^ $(root)/lib
+	@install -m 644 $(filter-out $(BUILD)/libmasquerade.so,$^) $(root)/lib
+	@ln -sfn $(soname) $(root)/lib/libmasquerade.so
+	@install -D -m 644 library/masquerade.h $(root)/include/masquerade.h
+	@install -D -m 644 python/masquerade.py $(root)/lib/masquerade/masquerade.py
 	@find input engine tokenizer data models -name '*.h' -exec install -D -m 644 {} $(root)/include/masquerade/{} \;
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|; s|@MARCH@|$(MARCH)|; s|@REQUIRES@|$(if $(FMT_LIB),fmt)|' tools/make/masquerade.pc.in \
 	    > $(root)/lib/pkgconfig/masquerade.pc

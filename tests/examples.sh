@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Builds the programs of docs/examples in a folder of their own, by pkg-config against an installed library, and runs
-# them.
+# Builds the programs of docs/examples in a folder of their own against an installed library, those in C++ by pkg-config,
+# and runs them.
 . "$(dirname "$0")/command_line.sh"
 command -v pkg-config > /dev/null || { echo 'examples: pkg-config is not here (Debian: pkgconf): run make deps' >&2; exit 1; }
 make -s install DESTDIR="$folder" PREFIX=/usr/local > "$folder/log" 2>&1
@@ -22,4 +22,10 @@ for source in *.cpp; do
         my_mask) is "$name is drawn" 9 "$(grep -c '^[0-8]  *██' report)" ;;
     esac
 done
+cp "$OLDPWD"/docs/examples/reconstruct.c .
+${CC:-cc} -std=c99 -Wall -Wextra $(flags --cflags-only-I) -I"$folder/usr/local/include" reconstruct.c -o reconstruct \
+    -L"$folder/usr/local/lib" -lmasquerade -Wl,-rpath,"$folder/usr/local/lib" 2> error
+is 'reconstruct is built' '' "$(head -n 3 error)"
+is 'reconstruct: a line of scores and a reconstruction for each sentence' '2 4' \
+    "$(./reconstruct my_run 'where is it?' 'what is that?' | tee report | grep -c ' nats in [0-9]* tokens: w') $(wc -l < report)"
 finish examples

@@ -4,7 +4,7 @@
 # lists. Needs no build.
 set -euo pipefail
 lists=$1
-code=$(find engine tokenizer data models tools tests -type f \
+code=$(find engine tokenizer data models tools library python tests -type f \
     \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.py' -o -name '*.sh' -o -name gdbinit \) \
     -not -path 'tests/book/*')
 
