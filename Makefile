@@ -329,14 +329,14 @@ $(BUILD)/fake_nccl.so: tests/nccl/fake.cpp $(BUILD)/flags
 # What breaks a promise is left in build/fuzz-failure.
 fuzz: ; @$(MAKE) CONFIG=asan run-fuzz
 # Two programs: parts of runs need all models, which take minutes to compile under sanitizers, and the other targets do not.
-fuzzers := $(if $(filter runs,$(TARGET)),,$(BUILD)/fuzz) $(if $(filter-out runs,$(TARGET)),,$(BUILD)/fuzz-runs)
+fuzzers := $(if $(filter runs library,$(TARGET)),,$(BUILD)/fuzz) $(if $(filter-out runs library,$(TARGET)),,$(BUILD)/fuzz-runs)
 run-fuzz: $(fuzzers)
 	@for program in $(fuzzers); do $$program --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) --out build/fuzz-failure $(if $(EACH),--each) $(TARGET) || exit 1; done
 of_runs := $(wildcard tests/fuzz/run*.cpp)
 fuzzed  := $(filter input/% engine/% tokenizer/% models/runs/hugging_face/% models/masks/%,$(sources))
 $(BUILD)/fuzz: $(call object,$(filter-out $(of_runs),$(wildcard tests/fuzz/*.cpp)) models/nets/backbone.cpp models/nets/attention_words.cpp) \
                $(call objects,$(fuzzed))
-$(BUILD)/fuzz-runs: $(call object,tests/fuzz/driver.cpp tests/fuzz/grammar.cpp tests/fuzz/subject.cpp $(of_runs)) $(of_library)
+$(BUILD)/fuzz-runs: $(call object,tests/fuzz/driver.cpp tests/fuzz/grammar.cpp tests/fuzz/subject.cpp $(of_runs)) $(of_interface) $(call of_tool,options generate) $(of_library)
 $(BUILD)/fuzz $(BUILD)/fuzz-runs:
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $^ $(libs) -o $@

@@ -22,6 +22,7 @@
 #include "models/runs/univae_run.h"
 #include "models/runs/writer.h"
 #include "tests/fuzz/check.h"
+#include "tests/fuzz/run_library.h"
 #include "tests/fuzz/run_samples.h"
 #include "tests/fuzz/target.h"
 #include "tests/models/runs/tiny_family.h"
@@ -490,7 +491,7 @@ std::vector<std::string> known_runs() {
 
 const std::vector<Target>& targets() {
     static const std::vector<Target> all = {
-        {"runs", "runs", header, make_run, broken_run, known_runs, [] { return counts.told(); }}};
+        {"runs", "runs", header, make_run, broken_run, known_runs, [] { return counts.told(); }}, library_target()};
     return all;
 }
 

@@ -21,7 +21,7 @@ struct Target {
 };
 
 // The targets of a program. The program fuzz has the targets of tokenizer.cpp and readers.cpp, and fuzz-runs has the
-// target of runs.cpp.
+// targets of runs.cpp and run_library.cpp.
 const std::vector<Target>& targets();
 
 // The targets of readers.cpp: one for each kind of file or folder that is damaged and then read. These are safetensors,
