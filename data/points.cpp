@@ -118,8 +118,8 @@ Matrix read_vectors(const std::string& path, std::uint64_t* hash) {
     if (const std::string why = read_npy(bytes, m); !why.empty()) throw BadInput(text(path, " ", why));
     for (std::size_t i = 0; i < m.numbers.size(); i++)
         if (!std::isfinite(m.numbers[i]))
-            throw BadInput(text(path, ": number ", i % m.columns, " of row ", i / m.columns, " is ", m.numbers[i],
-                                "; expected finite numbers"));
+            throw BadInput(text(path, ": row ", i / m.columns, ", column ", i % m.columns, " is ", m.numbers[i],
+                                "; expected finite numbers (rows and columns are counted from 0)"));
     if (hash) *hash = hash_of(bytes);
     return m;
 }

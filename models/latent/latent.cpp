@@ -149,6 +149,13 @@ void LatentSpace::project(Numbers& z) const {
     for (int l = 0; l < layers(); l++) latents_[l]->project(z.data() + begin(l));
 }
 
+void LatentSpace::project_stored(Numbers& z) const {
+    Numbers nearest = z;
+    project(nearest);
+    const auto is_near = [](double a, double b) { return std::abs(a - b) <= 1e-6 * std::max(1.0, std::abs(a)); };
+    if (!std::equal(z.begin(), z.end(), nearest.begin(), is_near)) z = std::move(nearest);
+}
+
 LatentSpace::Code LatentSpace::code_of(const Numbers& latent) const {
     Code code;
     for (int l = 0; l < layers(); l++) {

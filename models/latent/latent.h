@@ -216,6 +216,9 @@ class LatentSpace {
     double log_ratio(const double* z, const double* y) const { return latents_[0]->log_ratio(z, y, nullptr); }
     // Moves a latent vector to the nearest point of the latent space.
     void project(Numbers& latent) const;
+    // Does the same for a vector that was read from a file, but keeps its numbers if they differ from the nearest point
+    // only by the rounding of float. Latents that a model has computed therefore keep their bits.
+    void project_stored(Numbers& latent) const;
     // Replaces the latents of the layers [from, to) in z by the latents of these layers in `other`.
     void replace(Numbers& z, const Numbers& other, int from, int to) const {
         std::copy(other.begin() + begin(from), other.begin() + begin(to), z.begin() + begin(from));

@@ -208,7 +208,7 @@ class FromLatents {
             Numbers& latent = requests.back().latent;
             const auto row = vectors_.numbers.begin() + i * vectors_.columns;
             latent.assign(row, row + vectors_.columns);
-            run_.model.space.project(latent);
+            run_.model.space.project_stored(latent);
         }
         return written(Strings(count, "no empty line"), std::move(requests), a_.sampling.refine);
     }

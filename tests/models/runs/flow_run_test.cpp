@@ -176,6 +176,5 @@ TEST_CASE("flow run: the rows of a file; samples as text and as a file; a change
     CHECK(load_run<FlowRun>(path)->draw(4, 0).size() == 3);  // drawing samples needs no data file
     rows[4] = NAN;
     write(190);
-    CHECK_SAYS(message_of<BadInput>([&] { open_points(file, 1); }),
-               "number 1 of row 1 is nan; expected finite numbers");
+    CHECK_SAYS(message_of<BadInput>([&] { open_points(file, 1); }), "row 1, column 1 is nan; expected finite numbers");
 }

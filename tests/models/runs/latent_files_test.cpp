@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// Tests latents as files: latents that --vectors saves, and that --from-vectors decodes, must give the very text of
+// --reconstruct. The kinds of latents are the rows of latent_kinds(), so a new kind is tested without a change here.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <sstream>
+
+#include "data/points.h"
+#include "engine/tape/trace.h"
+#include "models/runs/writer.h"
+#include "tests/train/tiny_run.h"
+
+using namespace masquerade;
+
+namespace {
+
+Strings lines_of(const std::string& all) {
+    std::istringstream in(all);
+    Strings lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+// Writes `lines` in two batches, as ./generate does for long inputs.
+std::string written(const RunWriter& writer, const Strings& lines) {
+    const auto half = lines.begin() + std::ptrdiff_t(lines.size() / 2);
+    std::string all = writer.write({lines.begin(), half}, 0);
+    all += writer.write({half, lines.end()}, std::uint32_t(half - lines.begin()));
+    writer.finish();
+    return all;
+}
+
+// Options of a decoder half and of the latents, with which the test runs each kind.
+struct Variant {
+    const char* name;
+    void (*set)(UniVaeSettings& s);
+};
+const Variant variants[] = {
+    {"causal", [](UniVaeSettings&) {}},
+    {"free_length", [](UniVaeSettings& s) { s.model.free_length = true; }},
+    {"latent_projection=false",
+     [](UniVaeSettings& s) {
+         s.model.latent.projects = false, s.latent_sizes = std::to_string(s.model.backbone.width);
+     }},
+    {"latent_norm and sizes by layer", [](UniVaeSettings& s) { s.model.latent.norm = true, s.latent_sizes = "8,16"; }},
+    {"insertion", [](UniVaeSettings& s) { s.model.decoder = UniVaeOptions::Decoder::insertion; }},
+    {"diffusion", [](UniVaeSettings& s) { s.model.decoder = UniVaeOptions::Decoder::diffusion; }},
+};
+
+UniVaeSettings settings_of(LatentKind kind) {
+    UniVaeSettings s = tiny_settings(kind);
+    s.model.backbone.deviation = 0.4;  // so that the texts depend on all latents
+    s.model.latent.out_deviation = 2;
+    s.model.latent.groups = 4;
+    s.model.latent.codes = 16;
+    s.model.max_length = 20;
+    return s;
+}
+
+// Checks the way through a file. All sentences have the same number of tokens: with free_length, the latents do not
+// hold the length of a sentence, so that --from-vectors writes the same text only with --length.
+void check_way_back(const UniVaeSettings& s, const TemporaryFolder& folder) {
+    const Strings text = grammar_questions(3, 300);
+    UniVaeRun run(s, train_vocabulary(text, 200));
+    const auto length_of = [&](const std::string& line) { return run.sentences({line})[0].ids.size(); };
+    const std::size_t length = length_of(text[0]);
+    Strings lines;
+    for (const std::string& line : text)
+        if (length_of(line) == length && lines.size() < 20) lines.push_back(line);
+    REQUIRE(lines.size() > 10);
+
+    Writing how;
+    how.run = "RUN";
+    how.reconstruct = true;
+    const std::string expected = written(run.writer(how), lines);
+    const Strings each = lines_of(expected);
+    CHECK(std::set<std::string>(each.begin(), each.end()).size() > 5);
+
+    Writing saving;
+    saving.vectors = folder.file("latents.npy");
+    CHECK(written(neighbour_writer(run, saving), lines).empty());
+    Writing reading;
+    reading.run = "RUN";
+    reading.from_vectors = saving.vectors;
+    if (s.model.free_length) reading.length = int(length) - 2;
+    const RunWriter writer = run.writer(reading);
+    REQUIRE(writer.samples == int(lines.size()));
+    CHECK(written(writer, Strings(lines.size())) == expected);
+
+    const Matrix stored = read_vectors(saving.vectors);
+    for (std::int64_t row = 0; row < stored.rows; row++) {
+        const auto begin = stored.numbers.begin() + row * stored.columns;
+        const Numbers latent(begin, begin + stored.columns);
+        Numbers decoded = latent;
+        run.model.space.project_stored(decoded);  // as the writer does
+        CHECK(decoded == latent);
+        for (double& each : decoded) each *= 1.01;  // other vectors are moved to the nearest point
+        Numbers nearest = decoded;
+        run.model.space.project(nearest);
+        run.model.space.project_stored(decoded);
+        CHECK(decoded == nearest);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("latents as files: the way back writes what --reconstruct writes, for every kind and every decoder") {
+    const TemporaryFolder folder;
+    const auto& kinds = latent_kinds();
+    for (std::size_t k = 0; k < kinds.size(); k++) {
+        CAPTURE(std::string(kinds[k].name));
+        for (const Variant& variant : variants) {
+            CAPTURE(std::string(variant.name));
+            UniVaeSettings s = settings_of(kinds[k].kind);
+            variant.set(s);
+            const std::string refused = message_of<BadUsage>([&] {
+                Parameters parameters;
+                UniVae model(parameters, s.net(200));
+            });
+            if (refused.empty())
+                check_way_back(s, folder);
+            else  // some kinds read more numbers than they make, and need the linear maps
+                CHECK_SAYS(refused, "latent_projection=false: latent=");
+        }
+        UniVaeSettings two = settings_of(kinds[k].kind);
+        two.kinds_by_layer = text(kinds[k].name, ",", kinds[(k + 1) % kinds.size()].name);
+        CAPTURE(two.kinds_by_layer);
+        check_way_back(two, folder);
+    }
+}
+
+TEST_CASE("latents as files: an empty line has a row, and a file that does not fit is refused") {
+    const TemporaryFolder folder;
+    UniVaeRun run(settings_of(LatentKind::vmf), train_vocabulary(grammar_questions(3, 100), 200));
+    Writing saving;
+    saving.vectors = folder.file("latents.npy");
+    written(neighbour_writer(run, saving), {"where is it ?", ""});
+    const Matrix stored = read_vectors(saving.vectors);
+    const int Z = run.model.space.numbers();
+    CHECK((stored.rows == 2 && stored.columns == Z));
+    CHECK(Numbers(stored.numbers.begin() + Z, stored.numbers.end()) == run.features({""})[0]);
+
+    Writing reading;
+    reading.run = "RUN";
+    reading.from_vectors = folder.file("other.npy");
+    const auto refused = [&](std::int64_t rows, std::int64_t columns, double last) {
+        Numbers numbers(std::size_t(rows * columns), 0.5);
+        if (!numbers.empty()) numbers.back() = last;
+        View view;
+        view.data = numbers.data(), view.dtype = DType::f64, view.shape = {rows, columns};
+        write_npy(reading.from_vectors, view);
+        return message_of<BadInput>([&] { run.writer(reading); });
+    };
+    CHECK(refused(3, Z, 1) == "");
+    CHECK_SAYS(refused(3, Z, NAN), text("other.npy: row 2, column ", Z - 1, " is nan; expected finite numbers"));
+    CHECK_SAYS(refused(3, Z, INFINITY), text("other.npy: row 2, column ", Z - 1, " is inf"));
+    CHECK_SAYS(refused(3, Z + 1, 1), text("has 3 rows of ", Z + 1, " numbers, but RUN has latents of ", Z));
+    CHECK_SAYS(refused(0, Z, 1), text("has 0 rows of ", Z, " numbers"));
+}
