@@ -81,8 +81,9 @@ MASQUERADE_API int masquerade_close(masquerade_run* run);
  * size), and vectors (the numbers of a vector that masquerade_encode() returns; 0 if there is none). */
 MASQUERADE_API int masquerade_describe(masquerade_run* run, char** json);
 
-/* Returns a vector for each line, FLOAT64 (count, size): the latents, or a state of the stack. Options are those of
- * --vectors of ./generate. */
+/* Returns a vector for each line, FLOAT64 (count, size): the latents, or the mean of the last hidden states. Options:
+ * states (mean or cls: last hidden states, averaged or of [CLS]), posterior (true: draw latents from their posterior, with
+ * noise of the seed and the index of the line), seed. They are those that go with --vectors of ./generate. */
 MASQUERADE_API int masquerade_encode(masquerade_run* run, const char* const* lines, size_t count,
                                      const char* const* options, masquerade_array* vectors);
 /* Writes a line for each row of `latents`, FLOAT64 or FLOAT32 (count, size), as --from-vectors of ./generate does. */

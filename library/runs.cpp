@@ -134,14 +134,22 @@ int masquerade_encode(masquerade_run* run, const char* const* lines, size_t coun
     return call([&] {
         const masquerade_run& of = runs().at(run);
         expect(vectors, "vectors");
+        std::string states;
+        VectorChoice which;
         with_keys(
-            options, [](Options&) {},
+            options,
+            [&](Options& app) {
+                const Option chosen = app.choice("--states", states, {"mean", "cls"}, "the vectors are hidden states");
+                app.flag("--posterior", which.drawn, "draw latents from their posterior").excludes(chosen);
+                app.value("--seed", which.seed, "N", "seed of the draws");
+            },
             [&] {
+                which.set_state(states);
                 const Strings given = lines_of(lines, count);
                 // An empty line shows how long a vector is if there are no lines.
-                const std::vector<Numbers> rows = of.run->features(given.empty() ? Strings{""} : given);
+                const std::vector<Numbers> rows = of.run->vectors(given.empty() ? Strings{""} : given, which);
                 if (rows.empty())
-                    throw BadUsage(text(of.folder, " is a run of ", of.family->name, " that has no vectors of lines"));
+                    throw BadUsage(text(of.folder, " is a run of ", of.family->name, " that has no such vectors of lines"));
                 Numbers all;
                 for (std::size_t i = 0; i < given.size(); i++) all.insert(all.end(), rows[i].begin(), rows[i].end());
                 give(all, {std::int64_t(count), std::int64_t(rows[0].size())}, vectors);

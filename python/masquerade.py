@@ -288,8 +288,8 @@ class Run:
         return Tokenizer(handle)
 
     def encode(self, lines: Iterable[str], **options: Option) -> np.ndarray:
-        """Returns a vector for each line, float64 (lines, size): the latents of a univae, or a state of the stack. The
-        options are those that go with --vectors of ./generate."""
+        """Returns a vector for each line, float64 (lines, size): the latents of a univae, or the mean of the last hidden
+        states. Options: states ("mean" or "cls": last hidden states), posterior (True: draw latents), seed."""
         return _array_from("encode", self._handle, *_given(lines), _options(options))
 
     def decode(self, latents: np.ndarray, **options: Option) -> List[str]:

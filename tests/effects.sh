@@ -76,6 +76,8 @@ generate from-vectors vae nothing --count 60 = --from-vectors latents.npy
 generate nearest pair sources --nearest some = --nearest sources
 generate neighbours pair sources --nearest some = --nearest some --neighbours 2
 generate vectors pair sources = --vectors vectors.npy
+generate states pair sources --nearest some --neighbours 9 = --nearest some --neighbours 9 --states cls
+generate posterior vae some --vectors out = --vectors out --posterior
 generate backward lm halves = --backward
 generate parallel insertion sources --show-rounds = --show-rounds --parallel
 generate threshold insertion sources --show-rounds --parallel = --show-rounds --parallel --threshold 0.99
@@ -143,7 +145,7 @@ result() {
     "$root/$program" --device cpu "$run" "$@" < "$input" > written 2> error
     echo "status $?"
     cat written
-    cat out 2> /dev/null
+    [ ! -e out ] || tr -d '\0' < out
 }
 for program in generate evaluate; do
     for option in $("$root/$program" --help | grep -oE '^ +(-h,)?--[a-z0-9-]+' | sed 's/.*--//'); do

@@ -160,7 +160,7 @@ struct LabelMeasuring {
     int draws = 1;
 
     void declare(Options& app) {
-        Options own = app.group("of labelled lines, for univae and unilm");
+        Options own = app.group("of labelled lines, for runs with vectors of lines");
         const Option file = own.input("--labelled", lines, "FILE",
                                       "text<TAB>label on every line: how well the model's vectors predict the labels");
         own.number("--labels", labels, 0, 1000000, "train the classifiers on N lines of each label (default: 0, all)",
@@ -176,8 +176,9 @@ struct LabelMeasuring {
             throw BadInput(text(lines, " has no labels; text<TAB>label is expected on every line"));
         const std::vector<std::vector<double>> vectors = run.features(file.source);
         if (vectors.empty())
-            throw BadUsage(text("--labelled: ", name,
-                                " gives no vectors of lines; expected a univae with latents, a unilm or a seq2seq"));
+            throw BadUsage(
+                text("--labelled: ", name,
+                     " gives no vectors of lines; expected a univae with latents, a unilm, a seq2seq or an insertion"));
         const std::vector<Sentence> words = encode_lines(run.tokenizer, file.source, INT_MAX);
         const struct {
             const char *key, *meaning;

@@ -90,6 +90,9 @@ class Examples {
     // names, sizes and bytes. For other tasks, both are 0.
     virtual std::uint64_t hash() const { return 0; }
     virtual std::uint64_t contents() const { return 0; }
+    // Returns the tokens of `text` as if it were the contents of a file. Returns an empty list if the task reads no
+    // files, or if an example is two of them.
+    virtual std::vector<int> tokens_of(const std::string& /*text*/) const { return {}; }
     // Returns the accuracy of each baseline on the examples `asked`.
     virtual std::vector<Baseline> baselines(const std::vector<Solved>& asked) const = 0;
 

@@ -40,7 +40,7 @@ class FileTask : public Examples {
     std::uint64_t cut() const override {
         if (!words_) return cut_;
         std::uint64_t count = 0;
-        for_each_path([&](const std::string& path) { count += sentence_of(path).cut; });
+        for_each_path([&](const std::string& path) { count += sentence_of(bytes_of(path)).cut; });
         return count;
     }
     std::uint64_t hash() const override { return hash_ >> 2; }  // a checkpoint stores only numbers below 2^62
@@ -90,12 +90,11 @@ class FileTask : public Examples {
             vocabulary.push_back(answer);
         }
     }
-    Sentence sentence_of(const std::string& path) const { return encode_lines(*reader_, {bytes_of(path)}, tokens_)[0]; }
-    // Appends the first max_length_ bytes of a file to an example.
-    void append_bytes(const std::string& path, Solved& s) const {
-        const std::string all = bytes_of(path);
-        for (std::size_t i = 0; i < std::min(all.size(), std::size_t(max_length_)); i++)
-            s.tokens.push_back(first_word + std::uint8_t(all[i]));
+    Sentence sentence_of(const std::string& text) const { return encode_lines(*reader_, {text}, tokens_)[0]; }
+    // Appends the tokens of the first max_length_ bytes of `text`.
+    void append_bytes(const std::string& text, Tokens& tokens) const {
+        for (std::size_t i = 0; i < std::min(text.size(), std::size_t(max_length_)); i++)
+            tokens.push_back(first_word + std::uint8_t(text[i]));
     }
 
     const int max_length_, tokens_;
@@ -150,6 +149,12 @@ class FileExamples : public FileTask<File> {
         return read(train_[random.below(train_.size())]);
     }
     std::uint64_t held_out() const override { return held_out_.size(); }
+    Tokens tokens_of(const std::string& text) const override {
+        if (words_) return sentence_of(text).ids;
+        Tokens tokens{cls_id};
+        append_bytes(text, tokens);
+        return tokens;
+    }
 
     // The baseline "bigrams" is naive Bayes with add-one smoothing. It chooses the class c with the largest score: log
     // P(c) plus the sum of log P(pair | c) over all pairs of neighbouring tokens.
@@ -207,12 +212,7 @@ class FileExamples : public FileTask<File> {
                 text(folder.string(), " is a class without a file; expected text files in it, or no such folder"));
     }
 
-    Solved read(const File& file) const {
-        if (words_) return {sentence_of(file.path).ids, {0}, {answers_[file.kind]}};
-        Solved s{{cls_id}, {0}, {answers_[file.kind]}};
-        append_bytes(file.path, s);
-        return s;
-    }
+    Solved read(const File& file) const { return {tokens_of(bytes_of(file.path)), {0}, {answers_[file.kind]}}; }
 
     int classes_ = 0;
 };
@@ -296,10 +296,10 @@ class PairedExamples : public FileTask<Pair> {
         Solved s{{words_ ? reader_->vocabulary().cls() : cls_id}, {0}, {answers_[same]}};
         for (const std::string& path : {first, second}) {
             if (words_) {
-                const Tokens ids = sentence_of(path).ids;
+                const Tokens ids = sentence_of(bytes_of(path)).ids;
                 s.tokens.insert(s.tokens.end(), ids.begin() + 1, ids.end());
             } else {
-                append_bytes(path, s);
+                append_bytes(bytes_of(path), s.tokens);
                 s.tokens.push_back(sep_id);
             }
         }

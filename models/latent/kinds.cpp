@@ -126,15 +126,17 @@ class OnSphere : public Latent {
 const std::vector<LatentKindRow>& latent_kinds() {
     constexpr auto kappa = LatentKindRow::kappa, kl = LatentKindRow::kl, kl_of_numbers = LatentKindRow::kl_of_numbers;
     constexpr auto any_prior = LatentKindRow::any_prior, fills_space = LatentKindRow::fills_space;
+    constexpr auto noise = LatentKindRow::noise;
     static const std::vector<LatentKindRow> all = {
-        {LatentKind::vmf, "vmf", "directions around the mean, kappa fixed", make_latent<OnSphere>, kappa},
+        {LatentKind::vmf, "vmf", "directions around the mean, kappa fixed", make_latent<OnSphere>, kappa | noise},
         {LatentKind::power_spherical, "power_spherical", "the same with weights (1 + cosine)^kappa",
-         make_latent<OnSphere>, kappa},
+         make_latent<OnSphere>, kappa | noise},
         {LatentKind::gaussian, "gaussian", "normal numbers, mean and variance learned", make_gaussian,
-         kl | kl_of_numbers | any_prior | fills_space},
+         kl | kl_of_numbers | any_prior | fills_space | noise},
         {LatentKind::gaussian_chain, "gaussian_chain", "the same, each layer's prior by the layers below",
-         make_gaussian_chain, kl | kl_of_numbers | fills_space},
-        {LatentKind::flow, "flow", "normal numbers, with a prior that a flow makes", make_flow, kl | fills_space},
+         make_gaussian_chain, kl | kl_of_numbers | fills_space | noise},
+        {LatentKind::flow, "flow", "normal numbers, with a prior that a flow makes", make_flow,
+         kl | fills_space | noise},
         {LatentKind::fsq, "fsq", "numbers rounded to levels", make_levels},
         {LatentKind::vq, "vq", "rows of codebooks that follow what is near them", make_codes},
         {LatentKind::none, "none", "no noise: an auto-encoder", make_latent<None>, fills_space},

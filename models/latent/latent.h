@@ -146,6 +146,7 @@ struct LatentKindRow {
         kl_of_numbers = 4,  // the KL is a sum over the numbers of z, and LatentSample::kls can hold the terms
         any_prior = 8,      // the prior can be computed from the source of a pair (Latent::use_prior)
         fills_space = 16,   // z can be any vector of Z numbers, and is neither on a sphere nor a code
+        noise = 32,         // z is drawn around a mean; without noise, the sentence determines z
     };
     unsigned traits = 0;
     bool has(Trait trait) const { return traits & trait; }

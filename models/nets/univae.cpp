@@ -119,9 +119,9 @@ Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) 
 
 // The encoder half of the split form, in which the halves run one after the other. The values are the same as in the
 // joint form, because the encoder half sees only itself in both forms. Only the layers below the last layer with a
-// latent run: by default, all layers but the top one. The last of these layers runs only for the row of [CLS], because
-// the last latent needs no other row.
-void UniVae::read(Tape& tape, const Batch& batch, const std::function<Tensor*(int, Tensor*)>& latent) const {
+// latent run: by default, all layers but the top one. Unless all rows are asked for, the last of these layers runs only
+// for the row of [CLS], because the last latent needs no other row.
+Tensor* UniVae::read(Tape& tape, const Batch& batch, const LatentOf& latent, bool all_rows) const {
     const int end = options.latent_at.back();
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         if (const int l = latent_of(i); l >= 0) {
@@ -131,14 +131,23 @@ void UniVae::read(Tape& tape, const Batch& batch, const std::function<Tensor*(in
             x = replace_rows(tape, x, tape.ints(batch.which), u, text("replaced.", l));
         }
         pass.graph = &batch.source_masks.at(i, batch.source_graph);
-        if (i < end - 1) return;
+        if (i < end - 1 || all_rows) return;
         pass.query_rows = tape.ints(batch.cls_rows);
         pass.query_names = batch.cls.names(tape);
         pass.graph = &batch.cls_graph;
     };
     const Pass pass = backbone.pass(tape, batch.source, batch.source_graph);
-    Tensor* cls = backbone.run(tape, batch.source, pass, before, end);  // (B,C), the rows of [CLS]
-    latent(options.latent_layers - 1, cls);
+    return backbone.run(tape, batch.source, pass, before, end);
+}
+
+Tensor* UniVae::states(Tape& tape, const Batch& batch) const {
+    auto scope = tape.scope("encoder");
+    std::vector<LatentSample> samples;
+    const auto mean = [&](int l, Tensor* cls) {
+        samples.push_back(latents[l].sample(tape, cls, nullptr, l, samples));
+        return samples.back().z;
+    };
+    return read(tape, batch, mean, true);
 }
 
 std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {

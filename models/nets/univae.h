@@ -67,6 +67,9 @@ class UniVae {
     // If the prior depends on the source, a second pass of the encoder half reads only the sources, and computes the
     // priors and the KLs of the samples.
     std::vector<LatentSample> encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
+    // Runs the encoder half with the mean latents. Returns its last hidden states, (N,C): the output of the layer below
+    // the last latent, from whose row of [CLS] this latent is computed. N is the number of encoder rows of the batch.
+    Tensor* states(Tape& tape, const Batch& batch) const;
     // Only for a prior that depends on the source: samples the latents of the sources (Batch::sources) from the prior,
     // the lowest layer first. use(l, sample) returns the z of latent layer l on which the layers above depend; this is
     // usually sample.z.
@@ -124,9 +127,15 @@ class UniVae {
     LatentSpace space;
 
   private:
-    // Runs the encoder half. At the input of the layer with latent l, Out(z) replaces the rows x(B,C) of [CLS], where
-    // z = latent(l, x). For the last latent, only latent(l, x) is called: the encoder half needs no layer above it.
-    void read(Tape& tape, const Batch& batch, const std::function<Tensor*(int, Tensor*)>& latent) const;
+    // Runs the encoder half up to the layer below the last latent. At the input of the layer with latent l, Out(z)
+    // replaces the rows x(B,C) of [CLS], where z = latent(l, x). Returns the hidden states of the rows of [CLS], (B,C),
+    // or, if `all_rows` is true, those of all N rows, (N,C).
+    using LatentOf = std::function<Tensor*(int l, Tensor* x)>;
+    Tensor* read(Tape& tape, const Batch& batch, const LatentOf& latent, bool all_rows) const;
+    // Does the same, and then calls latent(l, x) for the last latent: the encoder half needs no layer above it.
+    void read(Tape& tape, const Batch& batch, const LatentOf& latent) const {
+        latent(options.latent_layers - 1, read(tape, batch, latent, false));
+    }
 };
 
 }  // namespace masquerade

@@ -212,4 +212,22 @@ Measures ClassifyRun::measures(const Measuring& how) {
     return {{}, {}, measures(how.limit)};
 }
 
+// A line is read as if it were a file. The states are computed with the attention mask of the examples.
+std::vector<Numbers> ClassifyRun::vectors(const Strings& lines, const VectorChoice& which) const {
+    if (which.drawn || source->tokens_of("").empty()) return {};
+    std::vector<Sentence> all;
+    for (const std::string& line : lines) all.emplace_back().ids = source->tokens_of(line);
+    const Objective& objective = question_objectives()[source->scattered];
+    const auto make = [&](const Sentences& some) {
+        std::vector<Example> examples;
+        for (const Sentence* s : some) examples.push_back(objective.make(*s, 0, options_));
+        Batch b = pack(examples, 0);
+        objective.give_masks(b, options_);
+        return b;
+    };
+    const Backbone& stack = model.backbone;
+    return state_vectors(which.state, stack, pointers_to(all), make,
+                         [&](Tape& tape, const Batch& b) { return stack.finish(tape, run_rows(tape, stack, b)); });
+}
+
 }  // namespace masquerade

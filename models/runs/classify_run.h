@@ -48,6 +48,7 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     // Returns the loss (the first measure), the accuracy and the baselines on at most `examples` held-out examples.
     std::vector<Measure> measures(std::uint64_t examples);
     Measures measures(const Measuring& how) override;
+    std::vector<Numbers> vectors(const Strings& lines, const VectorChoice& which) const override;
 
     // Returns the training examples first, first + 1, ... Stops before their tokens exceed batch_tokens in total, but
     // returns at least one example.

@@ -269,6 +269,8 @@ RunWriter FlowRun::writer(const Writing& how) {
     if (how.search.top_k > 0 || how.search.top_p < 1)
         throw BadUsage("--top-k and --top-p choose among tokens: a flow has none");
     if (!how.nearest.empty()) throw BadUsage("--nearest compares sentences: a flow has none");
+    if (!how.states.empty() || how.posterior)
+        throw BadUsage("--states and --posterior choose the vectors of lines: a flow reads no lines");
     if (of_latents()) latent_run();  // throws if the weights have changed, because samples are latents of them only
     const auto drawn = std::make_shared<Numbers>();  // all samples, for --vectors
     RunWriter writer;

@@ -129,6 +129,15 @@ std::vector<Written> InsertionRun::insert(const Sentences& sources, const Search
     return all;
 }
 
+std::vector<Numbers> InsertionRun::vectors(const Strings& lines, const VectorChoice& which) const {
+    if (const EncoderDecoder* two = model.two_stacks()) return encoder_states(lines, which, *two);
+    const ObjectiveOptions options = objective_options();
+    const auto example = [&](const Sentence& s) { return source_of(s); };
+    const auto give_masks = [&](Batch& batch) { mixture.parts.at(0).objective->give_masks(batch, options); };
+    return states(lines, which, model.head_stack(), example, give_masks,
+                  [&](Tape& tape, const Batch& batch) { return model.rows(tape, batch); });
+}
+
 std::vector<Hypotheses> InsertionRun::write(const Sentences& sources, SearchOptions options, std::uint64_t) const {
     std::vector<Hypotheses> all;
     for (const Written& w : insert(sources, options)) all.push_back({{w.tokens, w.score, w.ended}});

@@ -35,6 +35,7 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     Stacks stacks() const override;
     std::string description() const override;
     RunWriter writer(const Writing& how) override;
+    std::vector<Numbers> vectors(const Strings& lines, const VectorChoice& which) const override;
 
     std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
     // Like write(), but also returns the round in which each token was inserted. `starts` has a canvas (the words to

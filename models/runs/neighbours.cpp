@@ -8,7 +8,9 @@
 #include <numeric>
 
 #include "data/text.h"
+#include "engine/base/named.h"
 #include "engine/tape/trace.h"
+#include "models/latent/latent.h"
 #include "models/runs/writer.h"
 
 namespace masquerade {
@@ -23,20 +25,23 @@ void scale_to_unit(Numbers& v) {
 class Neighbours {
   public:
     Neighbours(const Run& run, const Writing& how) : run_(run), how_(how) {
-        if (run.features({""}).empty())
-            throw BadUsage(text(how.nearest.empty() ? "--vectors" : "--nearest", ": ", how.run, " is a run of ",
-                                run.common().family(),
-                                " that has no vectors of sentences; univae with latents, unilm and seq2seq have them"));
+        which_.set_state(how.states);
+        which_.drawn = how.posterior;
+        which_.seed = how.seed;
+        if (how.nearest.empty() && how.vectors.empty())
+            throw BadUsage("--states chooses the vectors of --vectors and --nearest: give one of the two options");
+        if (run.vectors({""}, which_).empty()) refuse();
         if (how.nearest.empty()) return;
         for (std::string& line : at_tabs(read_text(how.nearest).source).left)
             if (!line.empty()) corpus_.push_back(std::move(line));
-        corpus_vectors_ = run.features(corpus_);
+        corpus_vectors_ = run.vectors(corpus_, which_);
         for (Numbers& v : corpus_vectors_) scale_to_unit(v);
     }
 
-    std::string write(const Strings& given) {
+    std::string write(const Strings& given, std::uint32_t first) {
         const Strings lines = at_tabs(given).left;
-        std::vector<Numbers> vectors = run_.features(lines);
+        which_.first_line = first;
+        std::vector<Numbers> vectors = run_.vectors(lines, which_);
         std::string all;
         for (std::size_t i = 0; i < lines.size(); i++) {
             if (!how_.vectors.empty()) rows_.insert(rows_.end(), vectors[i].begin(), vectors[i].end());
@@ -58,6 +63,21 @@ class Neighbours {
     }
 
   private:
+    [[noreturn]] void refuse() const {
+        const std::string run = text(how_.run, " is a run of ", run_.common().family());
+        if (how_.posterior) {
+            Strings kinds;
+            for (const LatentKindRow& row : latent_kinds())
+                if (row.has(LatentKindRow::noise)) kinds.emplace_back(row.name);
+            throw BadUsage(text("--posterior: ", run, " whose vectors have no noise; expected a univae with one of ",
+                                "these kinds of latents: ", joined(kinds)));
+        }
+        throw BadUsage(text(!how_.states.empty()   ? "--states"
+                            : how_.nearest.empty() ? "--vectors"
+                                                   : "--nearest",
+                            ": ", run, " that has no vectors of lines; expected unilm, seq2seq, insertion, classify ",
+                            "with a folder of single texts, or univae with latents and without conditional=true"));
+    }
     // Returns the nearest sentences, best first, each followed by a tab and its cosine. Sentences with equal cosines
     // keep the order of the corpus.
     std::string nearest_to(const Numbers& v) const {
@@ -74,6 +94,7 @@ class Neighbours {
 
     const Run& run_;
     const Writing how_;
+    VectorChoice which_;
     Strings corpus_;
     std::vector<Numbers> corpus_vectors_;  // scaled to length 1
     Numbers rows_;                         // the vectors of the input lines, one after another
@@ -84,7 +105,8 @@ class Neighbours {
 
 RunWriter neighbour_writer(const Run& run, const Writing& how) {
     const auto found = std::make_shared<Neighbours>(run, how);
-    return {0, [=](Strings lines, std::uint32_t) { return found->write(std::move(lines)); }, [=] { found->finish(); }};
+    return {0, [=](const Strings& lines, std::uint32_t first) { return found->write(lines, first); },
+            [=] { found->finish(); }};
 }
 
 }  // namespace masquerade

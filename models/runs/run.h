@@ -14,6 +14,7 @@
 #include "engine/train/trainer.h"
 #include "models/latent/flow_steps.h"
 #include "models/nets/backbone.h"
+#include "models/runs/line_vectors.h"
 #include "tokenizer/wordpiece.h"
 
 namespace masquerade {
@@ -111,10 +112,12 @@ class Run {
     virtual std::unique_ptr<Task> task(const TrainingText& text) = 0;
     // Adds the files that the run reads itself, such as the files of a task, to `origin`, which run.json stores.
     virtual void complete(TextOrigin& /*origin*/) const {}
-    // Returns a vector for each line, for example as the input of a classifier: in a run with latents, the latents of
-    // the line without noise; otherwise, the last hidden state averaged over the tokens of the line. Returns an empty
-    // list if the run has no such vectors.
-    virtual std::vector<Numbers> features(const Strings& /*lines*/) const { return {}; }
+    // Returns a vector for each line. The usual vector of a run with latents has the latents of the line without noise;
+    // otherwise, it is the last hidden state averaged over the tokens of the line. Returns an empty list if the run has
+    // no vectors of this choice.
+    virtual std::vector<Numbers> vectors(const Strings& /*lines*/, const VectorChoice& /*which*/) const { return {}; }
+    // The usual vectors, for example as the input of a classifier.
+    std::vector<Numbers> features(const Strings& lines) const { return vectors(lines, {}); }
     // Returns how much the model is surprised by each line, as ./evaluate measures it: the loss of the first objective
     // that can read the lines or, in masked diffusion, its bound; in UniVAE, an estimate by `importance` samples. Line i
     // has the random numbers that `seed` and i determine. Throws BadUsage if the model has no such number.

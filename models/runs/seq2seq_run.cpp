@@ -38,16 +38,8 @@ std::string Seq2SeqRun::description() const {
                 ", objective ", settings.objective);
 }
 
-// The features of a line are the encoder's last hidden states, averaged over the tokens of the line.
-std::vector<Numbers> Seq2SeqRun::features(const Strings& lines) const {
-    const auto read = [&](const Sentence& s) { return source_of(s); };
-    const auto give_masks = [&](Batch& batch) {
-        batch.graph = full_mask(batch.parts);
-        if (masks.encoder) batch.masks = masks.encoder->graphs(batch.parts);
-    };
-    return mean_states(lines, model.encoder, read, give_masks, [&](Tape& tape, const Batch& batch) {
-        return model.encode(tape, batch.rows, batch.graph, batch.masks).x;
-    });
+std::vector<Numbers> Seq2SeqRun::vectors(const Strings& lines, const VectorChoice& which) const {
+    return encoder_states(lines, which, model);
 }
 
 std::vector<Hypotheses> Seq2SeqRun::write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const {

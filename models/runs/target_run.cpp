@@ -227,12 +227,11 @@ Example TargetRun::source_of(const Sentence& s) const {
     return e;
 }
 
-std::vector<Numbers> TargetRun::mean_states(const Strings& lines, const Backbone& stack,
-                                            const std::function<Example(const Sentence&)>& example,
-                                            const std::function<void(Batch&)>& give_masks,
-                                            const std::function<Tensor*(Tape&, const Batch&)>& read) const {
-    const std::size_t C = stack.options.width;
-    std::vector<Numbers> means;
+std::vector<Numbers> TargetRun::states(const Strings& lines, const VectorChoice& which, const Backbone& stack,
+                                       const std::function<Example(const Sentence&)>& example,
+                                       const std::function<void(Batch&)>& give_masks,
+                                       const std::function<Tensor*(Tape&, const Batch&)>& read) const {
+    if (which.drawn) return {};
     const auto make = [&](const Sentences& some) {
         std::vector<Example> examples;
         for (const Sentence* s : some) examples.push_back(example(*s));
@@ -241,18 +240,19 @@ std::vector<Numbers> TargetRun::mean_states(const Strings& lines, const Backbone
         return batch;
     };
     const std::vector<Sentence> all = sentences(lines);
-    each_own_batch(stack, pointers_to(all), 64, make, [&](Tape& tape, const Batch& batch, std::size_t) {
-        tape.begin("features");
-        const OnHost states(read(tape, batch)->view());  // (N,C): a row per token
-        std::int64_t at = 0;
-        for (const Document& d : batch.parts) {
-            means.emplace_back(C, 0);
-            for (int row = 0; row < d.source; row++)
-                for (double& mean : means.back()) mean += states[at++] / d.source;
-        }
-        tape.end();
+    return state_vectors(which.state, stack, pointers_to(all), make, read);
+}
+
+std::vector<Numbers> TargetRun::encoder_states(const Strings& lines, const VectorChoice& which,
+                                               const EncoderDecoder& stacks) const {
+    const auto example = [&](const Sentence& s) { return source_of(s); };
+    const auto give_masks = [&](Batch& batch) {
+        batch.graph = full_mask(batch.parts);
+        if (masks.encoder) batch.masks = masks.encoder->graphs(batch.parts);
+    };
+    return states(lines, which, stacks.encoder, example, give_masks, [&](Tape& tape, const Batch& batch) {
+        return stacks.encode(tape, batch.rows, batch.graph, batch.masks).x;
     });
-    return gather_lists(means);
 }
 
 void TargetRun::expect_to_write(bool backward) const {

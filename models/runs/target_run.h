@@ -215,13 +215,15 @@ class TargetRun : public Run {
     void load_more(const RunFolder& folder) override;
     // Returns an example whose source has a row for each token of the sentence, including [CLS] and [SEP].
     Example source_of(const Sentence& s) const;
-    // Returns the hidden state of each line, averaged over the line's tokens. `example` makes the rows of a line.
-    // give_masks() sets the masks of a batch. read() returns the hidden states of the N rows of the batch, (N,C), where
-    // C is the model width. `stack` is the stack that computes these states.
-    std::vector<Numbers> mean_states(const Strings& lines, const Backbone& stack,
-                                     const std::function<Example(const Sentence&)>& example,
-                                     const std::function<void(Batch&)>& give_masks,
-                                     const std::function<Tensor*(Tape&, const Batch&)>& read) const;
+    // Returns the vectors of lines that vectors() should return: the state_vectors() of the lines, or an empty list if
+    // latents are asked for. `example` makes the rows of a line. give_masks() sets the masks of a batch.
+    std::vector<Numbers> states(const Strings& lines, const VectorChoice& which, const Backbone& stack,
+                                const std::function<Example(const Sentence&)>& example,
+                                const std::function<void(Batch&)>& give_masks,
+                                const std::function<Tensor*(Tape&, const Batch&)>& read) const;
+    // Does the same for a model with two stacks: the states are those of the encoder.
+    std::vector<Numbers> encoder_states(const Strings& lines, const VectorChoice& which,
+                                        const EncoderDecoder& stacks) const;
     TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     virtual void reads(const TrainingText& /*text*/) {}  // called before training on `text`
     // Returns a reader of endings that can generate the given number of tokens before each ending; null if

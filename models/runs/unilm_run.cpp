@@ -112,8 +112,8 @@ std::vector<Hypotheses> UniLmRun::write(const Sentences& sources, SearchOptions 
     });
 }
 
-// The features are mean hidden states, computed with the attention mask of the mixture's first objective.
-std::vector<Numbers> UniLmRun::features(const Strings& lines) const {
+// The states are computed with the attention mask of the mixture's first objective.
+std::vector<Numbers> UniLmRun::vectors(const Strings& lines, const VectorChoice& which) const {
     const Objective& objective = *mixture.parts.at(0).objective;
     const ObjectiveOptions options = objective_options();
     const Backbone& stack = model.backbone;
@@ -124,7 +124,7 @@ std::vector<Numbers> UniLmRun::features(const Strings& lines) const {
         return e;
     };
     const auto give_masks = [&](Batch& batch) { objective.give_masks(batch, options); };
-    return mean_states(lines, stack, read, give_masks, [&](Tape& tape, const Batch& batch) {
+    return states(lines, which, stack, read, give_masks, [&](Tape& tape, const Batch& batch) {
         const auto before = [&](int i, Tensor*&, Pass& pass) { pass.graph = &batch.graph_at(i); };
         return stack.finish(tape, stack.run(tape, batch.rows, stack.pass(tape, batch.rows, batch.graph), before));
     });

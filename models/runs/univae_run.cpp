@@ -327,10 +327,19 @@ int UniVaeRun::prior_count() const {
     return settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
 }
 
-std::vector<Numbers> UniVaeRun::features(const Strings& lines) const {
+std::vector<Numbers> UniVaeRun::vectors(const Strings& lines, const VectorChoice& which) const {
     if (model.options.latent_layers == 0 || model.options.conditional) return {};
-    const std::vector<Sentence> all = sentences(lines);
-    return mean_latents(model, pointers_to(all));
+    std::vector<Sentence> all = sentences(lines);
+    if (which.state != VectorChoice::State::usual)
+        return state_vectors(
+            which.state, model.backbone, pointers_to(all),
+            [&](const Sentences& some) { return encoder_batch(model, some); },
+            [&](Tape& tape, const Batch& batch) { return model.states(tape, batch); });
+    if (!which.drawn) return mean_latents(model, pointers_to(all));
+    const auto noisy = [](LatentKind kind) { return row_of(kind).has(LatentKindRow::noise); };
+    if (std::none_of(model.options.latent_kinds.begin(), model.options.latent_kinds.end(), noisy)) return {};
+    for (std::size_t i = 0; i < all.size(); i++) all[i].name = int(which.first_line + i);
+    return drawn_latents(model, pointers_to(all), which.seed);
 }
 
 }  // namespace masquerade

@@ -48,7 +48,7 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::vector<LineScore> scores(const Strings& lines, int importance, std::uint64_t seed) const override;
     Measures measures(const Measuring& how) override;
     RunWriter writer(const Writing& how) override;
-    std::vector<Numbers> features(const Strings& lines) const override;
+    std::vector<Numbers> vectors(const Strings& lines, const VectorChoice& which) const override;
     std::string fit_prior(const TrainingText& text) override;
     std::unique_ptr<Task> task(const TrainingText& text) override;
     std::string description() const override;

@@ -55,9 +55,12 @@ struct Writing : Searching {
 
     // For finding neighbours instead of generating text (models/runs/neighbours.cpp). nearest: the file whose sentences
     // are searched. vectors: the file for the vectors of the input lines (of a flow: of the samples). Empty: not given.
-    // neighbours: how many to find for each line.
-    std::string nearest, vectors;
+    // neighbours: how many to find for each line. states: "mean" or "cls", if the vectors are hidden states
+    // (VectorChoice::State); empty: the usual vectors. posterior: whether the latents in the file `vectors` are drawn
+    // from the posterior.
+    std::string nearest, vectors, states;
     int neighbours = 1;
+    bool posterior = false;
 
     bool rewrites() const {
         return reconstruct || interpolate || codes || from_codes || !resample.empty() || !swap.empty();
@@ -80,8 +83,8 @@ struct Split {
 Split at_tabs(const Strings& lines);
 
 // Returns a writer for two options. If how.nearest is given, the writer finds the sentences of a corpus that are
-// nearest to each input line. If how.vectors is given, it saves the vectors of the input lines. Run::features()
-// computes the vectors of sentences and lines. Throws BadUsage if the run has no features.
+// nearest to each input line. If how.vectors is given, it saves the vectors of the input lines. Run::vectors() computes
+// the vectors of sentences and lines. Throws BadUsage if the run has no such vectors.
 RunWriter neighbour_writer(const Run& run, const Writing& how);
 
 }  // namespace masquerade

@@ -1,23 +1,41 @@
 // SPDX-License-Identifier: MIT
 #include "models/tasks/univae_prior.h"
 
+#include <optional>
+
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
 
-std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences) {
+namespace {
+
+// Returns the latents of each sentence. noise_of() returns the noise of a batch, or nothing.
+template <class NoiseOf>
+std::vector<Numbers> latents_of(const UniVae& model, const Sentences& sentences, NoiseOf noise_of) {
     std::vector<Numbers> own;  // the latents of the sentences of this process
     each_own_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t) {
         const std::size_t first = own.size();
         own.resize(first + batch.documents);
+        const std::optional<LatentNoise> noise = noise_of(batch);
         tape.begin("encode");
-        for (const LatentSample& s : model.encode(tape, batch, nullptr)) {
+        for (const LatentSample& s : model.encode(tape, batch, noise ? &*noise : nullptr)) {
             const Numbers z = numbers_of(s.z->view());  // (B,Z): Z numbers per sentence
             for (std::size_t i = 0; i < z.size(); i++) own[first + i / s.z->columns()].push_back(z[i]);
         }
         tape.end();
     });
     return gather_lists(own);
+}
+
+}  // namespace
+
+std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences) {
+    return latents_of(model, sentences, [](const Batch&) { return std::optional<LatentNoise>(); });
+}
+
+std::vector<Numbers> drawn_latents(const UniVae& model, const Sentences& sentences, std::uint64_t seed) {
+    return latents_of(model, sentences,
+                      [&](const Batch& batch) { return std::optional(model.space.noise(batch.names(), seed, 0)); });
 }
 
 void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, const std::vector<Numbers>& normals,

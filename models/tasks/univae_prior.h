@@ -32,6 +32,8 @@ void each_own_batch(const UniVae& model, const Sentences& sentences, const Objec
 // Returns the latent vector of each sentence without noise (z = mu). A vector holds the latents of all latent layers,
 // the lowest layer first. Reconstructions are decoded from these vectors.
 std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences);
+// Returns a draw from the posterior q(z | sentence) of each sentence. It depends on the seed and on Sentence::name.
+std::vector<Numbers> drawn_latents(const UniVae& model, const Sentences& sentences, std::uint64_t seed);
 
 // Only for a prior that depends on the source (LatentOptions::source_prior). Replaces the numbers [from, to) of each
 // latent vector in `latents` by a draw from the prior, given the source and the latents of the layers below. normals[i]

@@ -71,13 +71,23 @@ Groups declared(Options& app, Writing& w) {
                  "lines are endings: write what precedes them; for a unilm trained on lm-reverse (default "
                  "if it was trained on no other objective that writes)");
 
-    Options vectors = app.group("of runs with vectors of sentences: univae with latents, unilm, seq2seq");
+    Options vectors =
+        app.group("of runs with vectors of lines: univae with latents, unilm, seq2seq, insertion, classify");
     const Option nearest = vectors.input("--nearest", w.nearest, "FILE",
                                          "for every input line, the nearest sentence of this file, and the cosine");
     vectors.number("--neighbours", w.neighbours, 1, 1000000, "sentences of --nearest, separated by tabs (default: 1)")
         .needs(nearest);
-    vectors.output("--vectors", w.vectors, "FILE",
-                   "save the vectors of the input lines, or the samples of a flow, for NumPy (.npy), one row for each");
+    const Option saved = vectors.output(
+        "--vectors", w.vectors, "FILE",
+        "save the vectors of the input lines, or the samples of a flow, for NumPy (.npy), one row for each");
+    const Option states = vectors.choice("--states", w.states, {"mean", "cls"},
+                                         "the vectors are last hidden states: the mean over the tokens, or [CLS]");
+    vectors
+        .flag("--posterior", w.posterior,
+              "univae: draw the latents of --vectors from their posterior (default: its mean)")
+        .needs(saved)
+        .excludes(nearest)
+        .excludes(states);
 
     Options insertion = declare_insertion(app, w.search.canvas);
     Options any_order = declare_any_order(app, w.search.canvas);
