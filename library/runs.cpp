@@ -149,7 +149,8 @@ int masquerade_encode(masquerade_run* run, const char* const* lines, size_t coun
                 // An empty line shows how long a vector is if there are no lines.
                 const std::vector<Numbers> rows = of.run->vectors(given.empty() ? Strings{""} : given, which);
                 if (rows.empty())
-                    throw BadUsage(text(of.folder, " is a run of ", of.family->name, " that has no such vectors of lines"));
+                    throw BadUsage(
+                        text(of.folder, " is a run of ", of.family->name, " that has no such vectors of lines"));
                 Numbers all;
                 for (std::size_t i = 0; i < given.size(); i++) all.insert(all.end(), rows[i].begin(), rows[i].end());
                 give(all, {std::int64_t(count), std::int64_t(rows[0].size())}, vectors);
