@@ -27,6 +27,19 @@ refuses() {
 has_full_disk() {
     [ -c /dev/full ] || { echo 'skipped: /dev/full is no character device, so no disk is full'; return 1; }
 }
+# help_rows COMMAND... --help: prints each row of the lists in a help text on one line: an option or a setting, and its
+# explanation. Headings and paragraphs are printed as they are.
+help_rows() {
+    "$@" | awk '/^   / { sub(/^ +/, " "); row = row $0; next } NR > 1 { print row } { row = $0 } END { print row }'
+}
+# commands_of PROGRAM: prints the commands of a program, if it has any
+commands_of() { help_rows "$1" --help | awk '/^[^ ]/ { on = /^Commands:/ } on && /^  / { print $1 }'; }
+# files_of PROGRAM [COMMAND]: prints the options that name files or folders
+files_of() { help_rows "$@" --help-all | awk '/^  --[a-z-]+ (FILE|DIR|FOLDER|PATH|RUN)/ { print $1 }'; }
+# families_of INSPECT: prints the names of all families of models
+families_of() { "$1" models | sed -n 's/^\([a-z0-9]\+\) .*/\1/p'; }
+# settings_of TRAIN FAMILY: prints the keys of the settings of a family
+settings_of() { help_rows "$1" "$2" --help | sed -n 's/^  \([a-z0-9_]*\)=.*/\1/p'; }
 # finish NAME: prints the summary, and succeeds if no check has failed
 finish() {
     echo "$1: $passed passed, $failed failed"

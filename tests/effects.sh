@@ -135,7 +135,7 @@ evaluate labels vae nothing --limit 3 --importance 2 --samples 9 --labelled labe
 evaluate draws vae nothing --limit 3 --importance 2 --samples 9 --labelled labelled --labels 2 = --limit 3 --importance 2 --samples 9 --labelled labelled --labels 2 --draws 3
 TABLE
 }
-no_effect=' help version device threads patience '  # these do not change the output
+no_effect=' help help-all version device threads patience '  # these do not change the output
 
 # result PROGRAM RUN INPUT ARGUMENTS...: prints all that the program writes, and its status
 result() {
@@ -148,7 +148,7 @@ result() {
     [ ! -e out ] || tr -d '\0' < out
 }
 for program in generate evaluate; do
-    for option in $("$root/$program" --help | grep -oE '^ +(-h,)?--[a-z0-9-]+' | sed 's/.*--//'); do
+    for option in $(help_rows "$root/$program" --help-all | grep -oE '^  (-h, )?--[a-z0-9-]+' | sed 's/.*--//'); do
         [[ $no_effect == *" $option "* ]] && continue
         line=$(table | grep -m 1 "^$program $option ")
         is "$program --$option: has a line in tests/effects.sh" yes "$([ -n "$line" ] && echo yes || echo no)"

@@ -21,8 +21,7 @@ for i in $(seq 40); do echo "$i is a" > files/a/$i; echo "b is $i" > files/b/$i;
 # ---- parts of two runs that differ only in their seed ----
 small='layers=2 width=16 heads=2 inner=16 batch_tokens=100 max_length=16 vocabulary=64'
 declare -A more=([univae]='latent_layers=1 latent_size=4' [seq2seq]=decoder_layers=1 [insertion]=decoder_layers=1)
-train --help > help
-families=$(awk '/^[a-z0-9]+: / { print substr($1, 1, length($1) - 1) }' help)
+families=$(families_of "$build/inspect")
 for family in $families; do
     settings="$small ${more[$family]:-} --data pairs.tsv"
     [ "$family" != classify ] || settings="layers=1 width=16 heads=2 inner=16 batch_tokens=100 length=16 task=files"

@@ -190,7 +190,7 @@ for model in $(inspect models | sed -n 's/, / /g; s/^ *objectives: //p; s/^\([a-
     rm -rf "$folder/of" "$folder/a.html"
 done
 ./train lm $small attention=linear --steps 2 --threads 1 --data "$folder/lines.txt" --out "$folder/linear" > "$folder/log" 2>&1
-refuses 'attention of no run' 2 'requires run' inspect attention --text abc
+refuses 'attention of no run' 2 '--text needs RUN: give both' inspect attention --text abc
 ./train seq2seq width=16 heads=2 inner=32 layers=1 --steps 1 --threads 1 --data "$folder/labelled.txt" --out "$folder/pairs" > "$folder/log" 2>&1
 refuses 'attention of half a pair' 2 'reads pairs; expected source<TAB>target' inspect attention "$folder/pairs" --text abc
 refuses 'attention without probabilities' 2 'its kind of attention has no probabilities to draw' inspect attention "$folder/linear" --out "$folder/a.html"

@@ -33,18 +33,16 @@ print(*("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), *letters, *("##" + c for 
 END
 small="width=48 heads=2 inner=96 layers=2 decoder_layers=2 latent_layers=1 latent_size=24 kappa=1000 max_length=64 max_target=64
        batch_tokens=2000 learning_rate=0.004 warmup=20 order=left_to_right canvases=4 content_location=joint prior_sentences=0 pre_norm=true save_every=1000 keep=1"
-keys=$("$root/train" --help)
-# known MODEL KEY: succeeds if the family has this setting
-known() { awk -v model="$1:" -v key="$2" '$1 == model { on = 1; next } /^[a-z0-9]+: / { on = 0 } on && $1 == key { found = 1 } END { exit !found }' <<< "$keys"; }
 # value KEY: prints the number of this key in the last table
 value() { awk -v key="$1" '$1 == key { print $2 }' table; }
 
 families=0
-for model in $("$root/inspect" models | sed -n 's/^\([a-z0-9]\+\) .*/\1/p'); do
+for model in $(families_of "$root/inspect"); do
     [ "$model" = flow ] && continue  # flow reads no text
-    settings=
-    for setting in $small; do known "$model" "${setting%%=*}" && settings="$settings $setting"; done
-    known "$model" pairs && known "$model" latent && settings="$settings pairs=true"
+    settings= keys=" $(settings_of "$root/train" $model | tr '\n' ' ')"
+    known() { [[ $keys == *" $1 "* ]]; }  # known KEY: succeeds if the family has this setting
+    for setting in $small; do known "${setting%%=*}" && settings="$settings $setting"; done
+    known pairs && known latent && settings="$settings pairs=true"
     "$root/train" --device cpu $model $settings --data pairs.tsv --dev pairs.tsv --vocab vocab.txt --precision f32 --steps 400 --out $model > log 2> error ||
         { is "$model: reads no pairs" 1 "$(grep -c 'generates its own examples' error)"; continue; }
     families=$((families + 1))

@@ -59,7 +59,7 @@ same_run() {
     is "$1: log" "$(lines "$2/log.jsonl")" "$(lines "$3/log.jsonl")"
 }
 
-families=$("$root/train" --help | sed -n 's/^\([a-z0-9]*\): .*/\1/p')
+families=$(families_of "$root/inspect")
 has 'families' 'univae' "$families"
 turn=0
 for family in $families; do

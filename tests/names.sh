@@ -227,14 +227,14 @@ row_corpus_grammar() {
 
 PATH=$build:$PATH
 for program in $programs; do
-    parts=$("$build/$program" --help | awk '/^Subcommands:/ { on = 1; next } !/^  [a-z]/ { on = 0 } on { print $1 }')
+    parts=$(commands_of "$build/$program")
     for part in ${parts:-''}; do
         row=row_$program${part:+_$part}
         if ! declare -F "$row" > /dev/null; then is "$program $part" 'a row in tests/names.sh' none; continue; fi
         while read -r option; do
             is "$program $part $option" 'in its row of tests/names.sh' \
                 "$(grep -qe "$option" <<< "$(declare -f "$row")" && echo in its row of tests/names.sh)"
-        done < <("$build/$program" $part --help | awk '/^ +--[a-z-]+ (FILE|DIR|FOLDER|PATH|RUN)/ { print $1 }')
+        done < <(files_of "$build/$program" $part)
         "$row"
     done
 done

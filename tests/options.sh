@@ -25,7 +25,7 @@ refused() {
     is "$(printf '%q ' "$@"): error lines" 1 "$(grep -c '^error: ' <<< "$message")"
     is "$(printf '%q ' "$@"): raw text" '' "$(grep -E "$raw" <<< "$message")"
 }
-# walk PROGRAM [SUBCOMMAND]: tries wrong values of all that --help lists. awk prints the list as lines NAME SHAPE.
+# walk PROGRAM [COMMAND]: tries wrong values of all that --help lists. awk prints the list as lines NAME SHAPE.
 walk() {
     local option shape value count=0
     while read -r option shape; do
@@ -38,33 +38,32 @@ walk() {
         case " $(echo $names) " in *" $shape "*) refused "$@" $option '' ;; *)
             is "$* $option: a number or a name" 'listed in tests/options.sh' "$shape" ;;
         esac
-    done < <("$build/$1" "${@:2}" --help | awk '
-        /^[A-Z].*:$/ { words = /^Positionals/ }
-        /^Subcommands:/ { exit }
-        match($0, /^ +--[a-z0-9-]+ [^ ]+/) && !/^ +--[^ ]+ ( |Needs:|Excludes:)/ || (words && /^  [a-z]+ [^ ]/) {
-            sub(/=.*/, "", $2); print $1, $2 }')
+    done < <(help_rows "$build/$1" "${@:2}" --help-all | awk '
+        /^[A-Z].*:$/ { words = /^Arguments/ }
+        words && /^  / { sub(/=.*/, "", $1); print "word", $1 }
+        /^  --[a-z0-9-]+ [^ ]/ { print $1, $2 }')
     walked=$((walked + count))
 }
 walked=0
 for program in $programs; do
     is "$program is built" yes "$([ -x "$build/$program" ] && echo yes)"
     walk "$program"
-    for part in $("$build/$program" --help |
-        awk '/^Subcommands:/ { on = 1; next } !/^  [a-z]/ { on = 0 } on { print $1 }'); do
+    for part in $(commands_of "$build/$program"); do
         walk "$program" "$part"
     done
 done
 is 'options that --help lists' 'more than 80' "$([ $walked -gt 80 ] && echo more than 80 || echo $walked)"
 
-# ---- settings: --help has a line for each, KEY DEFAULT what it means (a number from ...) ----
+# ---- settings: --help has a row for each, KEY=DEFAULT what it means (a number from ...) ----
 settings=0
-while read -r model key kind; do
-    settings=$((settings + 1))
-    for value in nan inf ''; do refused train "$model" "$key=$value"; done
-    [ "$kind" = bounded ] && refused train "$model" "$key=-1"
-done < <("$build/train" --help | awk '
-    /^[a-z0-9]+: / { model = substr($1, 1, length($1) - 1) }
-    / \(a (whole )?number/ { print model, $1, / number(,| from [0-9])/ ? "bounded" : "free" }')
+for model in $(families_of "$build/inspect"); do
+    while read -r key kind; do
+        settings=$((settings + 1))
+        for value in nan inf ''; do refused train "$model" "$key=$value"; done
+        [ "$kind" = bounded ] && refused train "$model" "$key=-1"
+    done < <(help_rows "$build/train" "$model" --help | awk '
+        / \(a (whole )?number/ { sub(/=.*/, "", $1); print $1, / number(,| from [0-9])/ ? "bounded" : "free" }')
+done
 is 'settings that --help lists' 'more than 60' "$([ $settings -gt 60 ] && echo more than 60 || echo $settings)"
 
 refuses '--seed says its range' 2 '--seed: a whole number from 0 to 18446744073709551615 is expected, found -1' \

@@ -113,13 +113,13 @@ done <<< "$table"
 
 # Every option of --help that names a file or folder must have a row above.
 for program in $programs; do
-    parts=$("$build/$program" --help | awk '/^Subcommands:/ { on = 1; next } !/^  [a-z]/ { on = 0 } on { print $1 }')
+    parts=$(commands_of "$build/$program")
     for part in '' $parts; do
         while read -r option; do
             name="$program${part:+ $part}"
             grep -qe "^$name	$option	\|^$name	.*\( $option \)" <<< "$table" || grep -qxFe "$name $option" <<< "$folders"$'\n'"$alone" ||
                 is "$name $option" 'a row in tests/outputs.sh' none
-        done < <("$build/$program" $part --help | awk '/^ +--[a-z-]+ (FILE|DIR|FOLDER|PATH|RUN)/ { print $1 }')
+        done < <(files_of "$build/$program" $part)
     done
 done
 is 'outputs that were tried' 'more than 150' "$([ $tried -gt 150 ] && echo more than 150 || echo $tried)"

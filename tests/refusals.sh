@@ -14,15 +14,12 @@ cut -f 1 pairs.tsv > sentences.txt
 mkdir files files/a files/b
 for i in $(seq 40); do echo "$i is a" > files/a/$i; echo "b is $i" > files/b/$i; done
 
-# settings_of FAMILY: prints the keys of the family's settings
-train --help > help
-families=$(awk '/^[a-z0-9]+: / { print substr($1, 1, length($1) - 1) }' help)
-settings_of() { awk -v family="$1:" '/^[a-z0-9]+: / { on = $1 == family; next } on && / \(.*\)$/ { print $1 }' help; }
+families=$(families_of "$build/inspect")
 reads_no_text() { [ $1 = classify ] || [ $1 = flow ]; }
 # small FAMILY: prints settings that make a training take moments; leaves out those that the family does not have
 small() {
     local keys pair
-    keys=$(settings_of "$1")
+    keys=$(settings_of "$build/train" "$1")
     for pair in layers=2 latent_layers=1 decoder_layers=1 width=16 heads=2 inner=16 vocabulary=64 batch_tokens=100 max_length=16 \
         prior_sentences=0 task=recall:length=16:pairs=2:held_out=9; do
         case $pair in

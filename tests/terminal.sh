@@ -48,10 +48,10 @@ is 'an error clears the bar' '1 0' "$(grep -ac 'error: ' limited.txt) $(bars lim
 
 # ---- text that is not read whole: every family that reads text, with the setting to change ----
 cases=0
-for model in $("$root/inspect" models | sed -n 's/^\([a-z0-9]\+\) .*/\1/p'); do
+for model in $(families_of "$root/inspect"); do
     [ "$model" = classify ] && continue  # is tested below
     [ "$model" = flow ] && continue      # it reads no text
-    reads=$("$root/train" --help | awk -v model="$model:" '$1 == model { on = 1 } $1 ~ /:$/ && $1 != model && $1 !~ /^settings/ { on = 0 } on && $1 ~ /^max_/ { print $1 }')
+    reads=$(settings_of "$root/train" $model | grep '^max_')
     data=pairs.tsv; case " $(echo $reads) " in *' max_target '*) ;; *) data=lines.txt ;; esac
     for setting in $reads; do
         cases=$((cases + 1))

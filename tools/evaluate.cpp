@@ -123,9 +123,8 @@ class ComparisonTable {
     std::vector<Column> columns_;
 };
 
-// Declares the groups of options, and returns them. The number of a group consists of bits of Family::Options; a family
-// supports the group if its Family::options has at least one of these bits.
-std::vector<std::pair<Options, unsigned>> declare_groups(Options& app, Measuring& how) {
+// Declares the groups of options, and returns them.
+OptionGroups declare_groups(Options& app, Measuring& how) {
     Options latents = app.group("of univae");
     latents.number("--importance", how.importance, 1, 100000, "importance samples per sentence (default: 20)", "S");
     declare_samples(latents, how.sampling);
@@ -225,7 +224,7 @@ struct LabelMeasuring {
 int main(int argc, char** argv) {
     Measuring how;
     Strings runs;
-    std::vector<std::pair<Options, unsigned>> groups;
+    OptionGroups groups;
     LabelMeasuring labels;
     bool json = false;
     int average = 0;
@@ -241,6 +240,7 @@ int main(int argc, char** argv) {
             app.flag("--json", json, "print JSON; of several runs, one line for each");
             groups = declare_groups(app, how);
             labels.declare(app);
+            app.on_help([&, app](bool all) { return help_of_runs(app, groups, runs, all); });
         },
         [&](const Common& common) {
             const bool several = runs.size() > 1;

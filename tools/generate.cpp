@@ -52,6 +52,8 @@ int main(int argc, char** argv) {
             app.number("--average", average, 1, 1000000,
                        "use the mean weights of the last N checkpoints; 1: those of the last one, without ema");
             options.declare(app);
+            app.on_help(
+                [&, app](bool all) { return options.help(app, folder.empty() ? Strings{} : Strings{folder}, all); });
         },
         [&](const Common& common) {
             const Family& kind = family_of_run(folder);

@@ -27,7 +27,7 @@ void list_models() {
         say("{:10}{}\n", kind.name, kind.what);
         if (!kind.objectives.empty()) say("{:10}objectives: {}\n", "", fmt::join(kind.objectives, ", "));
     }
-    say("\n./train MODEL, or ./train OBJECTIVE; ./train --help lists the settings of each\n");
+    say("\n./train MODEL, or ./train OBJECTIVE; ./train MODEL --help lists its settings\n");
 }
 
 // Prints a table that shows which kinds of attention support which masks. If a kind does not support a mask, prints

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Declares the options of a program. The classes are thin wrappers around CLI11. Only tools/program/program.cpp
-// includes the headers of CLI11, because they are slow to compile.
+// Declares the options of a program. The classes are thin wrappers around CLI11. Only tools/options/ and tools/program/ include
+// the headers of CLI11, because they are slow to compile.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -67,8 +67,13 @@ class Options {
     }
 
     void heading(const std::string& title);  // in --help, the heading above the options declared after this call
-    void footer(const std::string& text);
-    Options group(const std::string& title);  // returns a new group with its own heading
+    // help() returns the text of --help, or its lines under one heading. on_help() replaces the text: --help prints the
+    // result of help(false), and --help-all that of help(true). When `help` is called, the options have their values.
+    std::string help() const;
+    std::string help(const std::string& heading, int column) const;  // column: as in help_list (tools/help.h)
+    void on_help(std::function<std::string(bool all)> help);
+    Options group(const std::string& title);  // returns a new group with its own heading, "Options " + title
+    void hide();                              // leaves this group out of --help
     Options command(const std::string& name, const std::string& what);
     void expect_commands(int least);    // `least`: 1 if a command is required, else 0; at most one command is allowed
     bool chosen() const;                // whether the user gave this command

@@ -25,9 +25,9 @@ struct Common {
 };
 
 bool is_terminal(FILE* file);
-// Returns the maximum width of a progress line on this stream, in columns: the current width of the terminal, but at
-// most 80; or 80 if the stream is not a terminal.
-int terminal_width(FILE* file = stderr);
+// Returns the maximum width of a line on this stream, in columns: the current width of the terminal, but at most
+// `most`; or 80 if the stream is not a terminal.
+int terminal_width(FILE* file = stderr, int most = 80);
 // Returns true if the program has received SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal was closed), and should
 // stop. The first call installs the signal handlers. Before the first call, each of these signals ends the program at
 // once.

@@ -18,6 +18,20 @@ inline void expect_equal_weights(const Run& run) {
     if (!alone()) expect_equal(fmt::format("weights {:016x}", checksum_of(run.parameters)));
 }
 
+// The groups of options that only some families of models support. The number of a group consists of bits of
+// Family::Options; a family supports the group if its Family::options has at least one of these bits.
+using OptionGroups = std::vector<std::pair<Options, unsigned>>;
+
+// Returns the text of --help. If the user named runs, leaves out the groups that none of their families supports, unless
+// `all` is true.
+inline std::string help_of_runs(const Options& app, const OptionGroups& groups, const Strings& runs, bool all) {
+    unsigned supported = 0;
+    for (const std::string& run : runs) supported |= family_of_run(run).options;
+    for (auto [group, bits] : groups)
+        if (!all && !runs.empty() && !(supported & bits)) group.hide();
+    return app.help();
+}
+
 // Declares the options for drawing samples from a UniVAE.
 inline void declare_samples(Options& group, SampleOptions& o) {
     group.input("--prior", o.prior, "NAME",

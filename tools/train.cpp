@@ -2,17 +2,20 @@
 // ./train: trains a model. Without arguments, it trains UniVAE on the default corpus for ten minutes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <set>
 
 #include "engine/base/memory.h"
+#include "engine/base/named.h"
 #include "engine/base/processes.h"
 #include "engine/base/version.h"
 #include "engine/io/checkpoint.h"
 #include "engine/tape/trace.h"
 #include "models/runs/origin.h"
 #include "models/runs/training.h"
+#include "tools/help.h"
 #include "tools/program.h"
 #include "tools/say.h"
 
@@ -125,16 +128,50 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
         reason == StopReason::asked ? "" : " --minutes 10");
 }
 
-// Returns a text for --help: for each model family, the table of its settings.
-std::string settings_tables() {
-    std::string all;
-    for (const Family& kind : families()) {
-        std::unique_ptr<RunSettings> defaults = default_settings(kind, Device::cpu);
-        Config keys;
-        defaults->declare(keys);
-        all += text(all.empty() ? "" : "\n", kind.name, ": ", kind.what, "\nsettings (key=value):\n", keys.table());
+// Returns the lines of --help about a family: its settings by topic, with their values, after `words` (the model and
+// key=value) have been applied.
+std::string settings_of(const Family& kind, const Strings& words) {
+    const std::unique_ptr<RunSettings> defaults = default_settings(kind, Device::cpu);
+    Config keys;
+    defaults->declare(keys);
+    apply_words(kind, words, keys);
+    std::vector<std::pair<std::string, std::vector<HelpRow>>> topics;
+    for (const auto& [topic, key, value, help, expected] : keys.settings()) {
+        auto at = std::find_if(topics.begin(), topics.end(), [&](const auto& one) { return one.first == topic; });
+        if (at == topics.end()) at = topics.insert(at, {topic, {}});
+        std::string choices;  // with spaces, so that a long list of choices can be wrapped
+        for (char c : expected) choices += c == '|' ? text(" | ") : std::string(1, c);
+        at->second.push_back({key + "=" + value, text(help, " (", choices, ")")});
     }
+    std::string all = paragraph(text(kind.name, ": ", kind.what));
+    if (!kind.objectives.empty()) all += "\n" + paragraph("objectives: " + joined(kind.objectives));
+    for (const auto& [topic, rows] : topics) all += help_list(topic, rows);
     return all;
+}
+
+constexpr const char* description = "Trains a model (default: univae on the default corpus, for ten minutes).";
+constexpr const char *often = "Options", *rarely = "More options";
+
+std::string help_of(const Options& app, const Strings& words, bool all) {
+    constexpr int column = 17;
+    std::vector<HelpRow> models;
+    for (const Family& kind : families()) models.push_back({kind.name, kind.what});
+    if (all) {
+        std::string whole = app.help() + help_list("Models", models);
+        for (const Family& kind : families()) whole += "\n" + settings_of(kind, {kind.name});
+        return whole;
+    }
+    if (!words.empty())
+        return settings_of(kind_of(words), words) + "\n" +
+               paragraph(
+                   "A setting is given as KEY=VALUE; the list shows the default values. ./train --help lists the "
+                   "options.");
+    return paragraph(description) + "\n" + paragraph("Usage: ./train [MODEL] [KEY=VALUE ...] [OPTION ...]") +
+           help_list("Models (MODEL may also be an objective; ./inspect models lists them)", models, column) +
+           app.help(often, column) + "\n" +
+           paragraph(
+               "./train univae --help lists the settings of a model, ./train --help-all all options and "
+               "settings.");
 }
 
 }  // namespace
@@ -144,32 +181,32 @@ int main(int argc, char** argv) {
     Arguments a;
     for (int i = 0; i < argc; i++) a.command += (i > 0 ? " " : "") + shell_quoted(argv[i]);
     return run_program(
-        argc, argv, "train", "Trains a model. With no argument: UniVAE on the default corpus, ten minutes.",
+        argc, argv, "train", description,
         [&](Options& app) {
             a.given = app;
+            app.heading(often);
             app.value("words", a.wanted.words, "[MODEL] [KEY=VALUE ...]",
-                      "univae (default), unilm, seq2seq, insertion, classify or flow, then settings as key=value");
-            app.input("--config", a.wanted.config, "FILE", "settings from a file; key=value overrides it");
+                      "a model (default: univae) or an objective, then settings as key=value");
+            app.input("--data", a.wanted.data, "FILE",
+                      "text, one sentence or source<TAB>target a line (default: corpus/); or a folder of ./tokenize "
+                      "--pack");
             app.input(
-                "--data", a.wanted.data, "FILE",
-                "text, one sentence a line, or source<TAB>target for unilm, seq2seq and insertion (default: corpus/); or "
-                "a folder of ./tokenize --pack");
+                "--init", a.wanted.initial, "FOLDER",
+                "start with the weights and vocabulary of a run or of a Hugging Face BERT, RoFormer or NomicBERT");
+            app.output("--out", a.wanted.out, "DIR", "run folder (default: runs/MODEL-NNN)");
+            app.input("--resume", a.resume, "DIR", "continue this run (to the end of its schedule, or ten minutes)");
+            app.number("--minutes", a.minutes, 0.0, 1e6, "stop after M minutes (default: 10; 0: no limit)", "M");
+            app.heading(rarely);
+            app.input("--config", a.wanted.config, "FILE", "settings from a file; key=value overrides it");
             app.input("--dev", a.wanted.held_out, "FILE", "held-out text (default: one line in fifty)");
             app.input("--vocab", a.wanted.vocabulary, "FILE",
                       "vocab.txt, tokenizer.json or their folder (default: learned from the text)");
-            app.input(
-                "--init", a.wanted.initial, "FOLDER",
-                "start with the weights and the vocabulary of this run, or of a Hugging Face BERT, RoFormer or NomicBERT");
-            app.output("--out", a.wanted.out, "DIR", "run folder (default: runs/MODEL-NNN)");
-            app.input("--resume", a.resume, "DIR",
-                      "continue this run to the end of its schedule, or for ten minutes if that has passed");
             app.input("--fit-prior", a.fit_prior, "RUN", "train nothing: fit the latent prior of this run again");
             app.number("--steps", a.steps, std::int64_t(1), std::int64_t(1) << 40, "stop after N steps");
-            app.number("--minutes", a.minutes, 0.0, 1e6, "stop after M minutes (default: 10; 0: no limit)", "M");
             app.choice("--precision", a.precision, {"f32", "bf16"},
                        "f32, or bf16 with f32 master weights (default: bf16 if the device multiplies it fast)", "TYPE");
             app.choice("--trace", a.trace, {"nan"}, "nan: stop at the first number that is not finite", "WHAT");
-            app.footer(settings_tables());
+            app.on_help([&, app](bool all) { return help_of(app, a.wanted.words, all); });
         },
         [&](const Common& common) {
             if (!a.fit_prior.empty()) return fit_prior_of(a, common);

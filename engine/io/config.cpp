@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "engine/io/config.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -52,6 +50,7 @@ auto putter(const T* value) {
 
 void Config::declare(Entry entry) {
     if (find(entry.key)) throw Error("setting ", entry.key, " is declared twice");
+    entry.topic = topic_;
     entries_.push_back(std::move(entry));
 }
 
@@ -194,21 +193,9 @@ std::vector<std::string> Config::keys() const {
     return all;
 }
 
-std::string Config::table() const {
-    std::size_t key_width = 0, value_width = 0;
-    for (const Entry& entry : entries_) {
-        key_width = std::max(key_width, entry.key.size());
-        value_width = std::max(value_width, entry.text().size());
-    }
-    std::string all;
-    for (const Entry& entry : entries_) {
-        std::string value = entry.text();
-        bool changed = value != entry.start;
-        all += fmt::format("{:<{}}  {:<{}}{}{} ({}", entry.key, key_width, value, value_width, changed ? " * " : "   ",
-                           entry.help, entry.expected);
-        if (changed) all += ", default " + (entry.start.empty() ? "none" : entry.start);
-        all += ")\n";
-    }
+std::vector<Config::Setting> Config::settings() const {
+    std::vector<Setting> all;
+    for (const Entry& e : entries_) all.push_back({e.topic, e.key, e.text(), e.help, e.expected});
     return all;
 }
 

@@ -28,6 +28,9 @@ class Config {
     using Bound = std::common_type_t<T>;  // T is not deduced from a parameter of this type
 
   public:
+    // The topic of the settings that are declared after this call, such as "Attention". Help texts list settings by
+    // topic.
+    void topic(const std::string& title) { topic_ = title; }
     // Declares a number: int, std::int64_t, std::uint64_t or double.
     template <class T, class = If<std::is_arithmetic<T>>>
     void add(const std::string& key, T* value, const std::string& help, Bound<T> low = std::numeric_limits<T>::lowest(),
@@ -66,18 +69,21 @@ class Config {
     std::string value(const std::string& key) const;  // the value as text, in the form that set() accepts
     std::vector<std::string> keys() const;            // all keys, in the order of declaration
 
-    // Returns one aligned line per setting: key, value (marked * if it is not the default), help text, expected values.
-    std::string table() const;
+    // A setting as a help text shows it. `expected` describes the values that set() accepts: "a whole number from 1 to
+    // 65536", or the choices with | between them.
+    struct Setting {
+        std::string topic, key, value, help, expected;
+    };
+    std::vector<Setting> settings() const;  // all settings, in the order of declaration
 
   private:
     struct Entry {
-        std::string key, help;
-        std::string expected;  // the expected values, for messages: "a whole number from 1 to 65536"
+        std::string key, help, expected;
         std::function<std::string()> text;
         std::function<bool(const std::string&)> assign;  // returns false and changes nothing if the value is not valid
         // Stores the value as a JSON number or boolean. If `put` is null, text() is stored instead.
         std::function<void(nlohmann::json&)> put;
-        std::string start = text();         // the default value, as text
+        std::string topic = {};
         std::function<void()> follow = {};  // the function given to follows(), until the key is set; else null
     };
 
@@ -86,6 +92,7 @@ class Config {
     const Entry& at(const std::string& key) const;  // if `key` is unknown, throws BadUsage with the nearest known key
     Entry& at(const std::string& key) { return const_cast<Entry&>(std::as_const(*this).at(key)); }
 
+    std::string topic_;
     std::vector<Entry> entries_;
 };
 

@@ -41,7 +41,9 @@ std::string entry(const std::string& name, double value) {
 }  // namespace
 
 void TrainOptions::declare(Config& c) {
+    c.topic("Run");
     c.add("seed", &seed, "seed of all random numbers of the run; --seed sets it, too");
+    c.topic("Optimiser");
     c.add("optimiser", &optimiser, "rule that updates the parameters", names_of(optimiser_kinds()));
     c.add("learning_rate", &learning_rate, "peak of the learning rate", 0, 1);
     c.add("warmup", &warmup, "steps of linear warm-up", 0, 1000000);
@@ -50,6 +52,7 @@ void TrainOptions::declare(Config& c) {
           1000000000);
     c.add("schedule_steps", &schedule_steps,
           "step at which the decay ends; 0: --steps, or chosen from the measured speed", 0, 1000000000);
+    c.topic("Run");
     c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
     c.add("keep", &keep, "number of latest checkpoints that are kept, besides the best one; --average can use them", 1,
           1000000);

@@ -76,6 +76,7 @@ ClassifySettings::ClassifySettings() {
 }
 
 void ClassifySettings::declare(Config& c) {
+    c.topic("Task");
     c.add_path("task", &task.task, "what is asked; a path: a folder with a folder of text files for each class",
                names_of(task_kinds()));
     c.add("pairs", &task.pairs, "recall: number of key-value pairs", 1, 65536);
@@ -95,9 +96,12 @@ void ClassifySettings::declare(Config& c) {
     declare_mask(c);
     declare_backbone(c, model);
     declare_foreign(c, model);
+    c.topic("Model, rarely changed");
     c.add("positions", &model.positions, "P, minimum number of positions; 0: as many as the longest example needs", 0,
           1000000);
+    c.topic("Optimiser");
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
+    c.topic("Run");
     c.add("held_out", &held_out, "maximum number of held-out examples measured at a checkpoint; fewer if they are long",
           1, 100000000);
     declare_training(c);

@@ -134,13 +134,17 @@ FlowSettings::FlowSettings() {
 }
 
 void FlowSettings::declare(Config& c) {
+    c.topic("Vectors");
     c.add_path(
         "points", &points,
         "the vectors: a toy in the plane; a path: a .npy file with a row for each vector, or a run of univae, whose "
         "latents are the vectors",
         names_of(toys()));
+    c.topic("Model");
     declare_flow(c, flow, "");
+    c.topic("Optimiser");
     c.add("batch_rows", &batch_tokens, "vectors of a batch", 2, 1000000);
+    c.topic("Run");
     c.add("held_out", &held_out, "maximum number of held-out vectors measured at a checkpoint", 1, 100000000);
     train.declare(c);
 }

@@ -16,8 +16,10 @@ InsertionSettings::InsertionSettings() {
 }
 
 void InsertionSettings::declare(Config& c) {
+    c.topic("Objective");
     c.add("objective", &objective, "insertion: an encoder and a decoder; or insertion-one-stack, kermit");
     slots.declare(c);
+    c.topic("Insertion");
     c.add("canvases", &how.canvases, "partial targets per sentence in a step; they share one encoder pass", 1, 16);
     declare_backbone(c, model.stack);
     declare_decoder(c, model);

@@ -52,6 +52,7 @@ std::string model_type(const nlohmann::json& config) {
 }  // namespace
 
 void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
+    c.topic("Model");
     c.add("layers", &b.layers, "L, Transformer layers", 1, 1024);
     c.add("width", &b.width, "C, model width", 2, 65536);
     c.add("heads", &b.heads, "H, attention heads", 1, 1024);
@@ -66,6 +67,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("bias", &b.bias, "biases of the layers and the head; false: none but those of layer norms");
     c.add("gelu", &b.gelu, "exact, or the tanh approximation, in ffn=gelu and geglu",
           {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
+    c.topic("Attention");
     c.add_words("attention", &b.attention,
                 "kind of attention, or kinds by part and layer: 'A lsh; B softmax | layers 0:2: window'; "
                 "./inspect attention lists them",
@@ -87,16 +89,18 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
         };
         std::visit(declare, b.attention_options.emplace(s.key, s.start).first->second);
     }
-    c.add("dropout", &b.dropout, "dropout of hidden states", 0, 0.99);
     Strings dropping;
     for (const AttentionKind& kind : attention_kinds())
         if (kind.drops) dropping.push_back(kind.name);
     c.add("attention_dropout", &b.attention_dropout, of_kinds(dropping) + "dropout of attention probabilities", 0,
           0.99);
+    c.topic("Model");
+    c.add("dropout", &b.dropout, "dropout of hidden states", 0, 0.99);
     c.add("deviation", &b.deviation, "standard deviation of the initial weights", 1e-6, 10);
 }
 
 void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
+    c.topic("Model, rarely changed");
     c.add("types", &b.types, "number of segment ids", 1, 65536);
     c.add("embedding", &b.embedding, "E, width of the embedding tables and the head; 0: C", 0, 65536);
     c.add("rotary_value", &b.rotary_value, "rotate values, too");
@@ -126,11 +130,13 @@ void RunSettings::adopt_reading(RunSettings& theirs) {
 }
 
 void RunSettings::declare_mask(Config& c) {
+    c.topic("Attention");
     c.add("mask", &mask,
           "masks in words, in place of the usual ones: 'A full; B causal | layers 2: A full; B causal sees A[0]'");
 }
 
 void RunSettings::declare_tokenizer(Config& c) {
+    c.topic("Text");
     c.add("vocabulary", &vocabulary, "V, size of a learned vocabulary", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
     c.add("keep_tokens", &keep_tokens,
@@ -138,6 +144,7 @@ void RunSettings::declare_tokenizer(Config& c) {
 }
 
 void RunSettings::declare_training(Config& c) {
+    c.topic("Run");
     c.add("precision", &precision, "storage of activations and matrices in training; bf16 keeps f32 master weights",
           {{"f32", DType::f32}, {"bf16", DType::bf16}});
     train.declare(c);

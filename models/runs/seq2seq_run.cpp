@@ -12,11 +12,13 @@ Seq2SeqSettings::Seq2SeqSettings() {
 }
 
 void Seq2SeqSettings::declare(Config& c) {
+    c.topic("Objective");
     c.add("objective", &objective, "training objective; several with weights: seq2seq:2,mass:1");
     declare_backbone(c, model.stack);
     declare_decoder(c, model);
     declare_reading(c, model.stack);
     declare_mask(c);
+    c.topic("Objective");
     c.add("span", &how.span, "mass: share of the tokens that are masked", 0, 1);
     declare_diffusion(c);
     declare_rest(c, model.stack);

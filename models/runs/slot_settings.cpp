@@ -104,6 +104,7 @@ Numbers numbers_in(const std::string& path, int count) {
 }  // namespace
 
 void SlotSettings::declare(Config& c, const std::string& about) {
+    c.topic("Insertion");
     std::string rules;
     for (const Order& o : orders()) rules += text(o.name, " (", o.what, "), ");
     c.add_path("order", &order,

@@ -89,6 +89,7 @@ void TargetSettings::start_with(BackboneOptions& stack, int layers) {
 void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     Strings tasks = names_of(pair_tasks());
     tasks.insert(tasks.begin(), "none");
+    c.topic("Text");
     c.add(
         "task", &made.task,
         "task whose pairs are generated: of words, of a graph and a path in it, or of a puzzle and its solution; none: read a text",
@@ -146,11 +147,13 @@ TargetRun::TargetRun(const TargetSettings& s, Vocabulary v, DType storage, Devic
 }
 
 void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
+    c.topic("Model");
     c.add("decoder_layers", &stacks.decoder_layers, "layers of the decoder; `layers` are the encoder's", 1, 1024);
     c.add("rotary_cross", &stacks.rotary_cross, "rotary positions in the cross-attention as well");
 }
 
 void TargetSettings::declare_diffusion(Config& c) {
+    c.topic("Masked diffusion");
     c.add("canvas", &how.diffusion.canvas,
           "diffusion: how the model learns the length: by [SEP] at every place behind the text, or by the number of "
           "places",
@@ -174,10 +177,13 @@ void TargetSettings::adopt_stacks(EncoderDecoderOptions& ours, const Stacks& the
 }
 
 void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooths) {
+    c.topic("Optimiser");
     if (smooths)
         c.add("label_smoothing", &label_smoothing,
               "share of the target probability that is spread over all words in training", 0, 0.99);
+    c.topic("Model, rarely changed");
     c.add("positions", &stack.positions, "P, minimum number of positions; 0: as many as the lengths need", 0, 1000000);
+    c.topic("Optimiser");
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
     declare_tokenizer(c);
     declare_training(c);

@@ -18,12 +18,15 @@ UniLmSettings::UniLmSettings() {
 }
 
 void UniLmSettings::declare(Config& c) {
+    c.topic("Objective");
     c.add("objective", &objective, "training objective; several with weights: mlm:2,unilm:1");
     declare_backbone(c, model);
     declare_reading(c, model);
+    c.topic("Text");
     c.add("fixed_target_start", &fixed_target_start,
           "start the positions of targets at max_length; false: after the source, which reveals its length");
     declare_mask(c);
+    c.topic("Objective");
     c.add("hidden", &how.hidden, "mlm, pmlm, k-bert: share of the tokens that are masked", 0, 1);
     c.add("masking", &how.masking,
           "mlm, k-bert: what is masked together: single tokens, whole words, or spans of whole words",
@@ -36,6 +39,7 @@ void UniLmSettings::declare(Config& c) {
     c.add("blocks", &how.blocks, "pmlm: share of the spans that have 2 to 6 tokens; other spans have one token", 0, 1);
     declare_diffusion(c);
     c.add("block", &how.diffusion.block, "block-diffusion: tokens of a block", 1, 65536);
+    c.topic("Objective");
     c.add("predicted", &how.predicted, "plm: share of the tokens that are predicted", 0, 1);
     declare_rest(c, model);
 }

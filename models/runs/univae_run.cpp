@@ -34,6 +34,7 @@ UniVaeSettings::UniVaeSettings() {
 
 void UniVaeSettings::declare(Config& c) {
     declare_backbone(c, model.backbone);
+    c.topic("Latents");
     c.add("latent_layers", &model.latent_layers, "K, number of upper layers with a latent; 0: a plain language model",
           0, 1023);
     std::vector<std::pair<std::string, LatentKind>> kinds;
@@ -67,15 +68,20 @@ void UniVaeSettings::declare(Config& c) {
     c.add("groups", &model.latent.groups, "vq: number of parts of a latent, each with its own codebook", 1, 65536);
     c.add("commitment", &model.latent.commitment, "vq: weight of the distance to the codes", 0, 1000);
     c.add("decay", &model.latent.decay, "vq: decay of the codebooks' moving average", 0, 1);
+    c.add("prior_sentences", &prior_sentences,
+          "number of training sentences to which the latent prior is fitted after training; 0: no prior", 0, 100000000);
+    c.topic("Decoder half");
     using Decoder = UniVaeOptions::Decoder;
     c.add("decoder", &model.decoder,
           "how the decoder half generates: from left to right, by insertion of words, or by masked diffusion",
           {{"causal", Decoder::causal}, {"insertion", Decoder::insertion}, {"diffusion", Decoder::diffusion}});
     slots.declare(c, "decoder=insertion: ");
+    c.topic("Objective");
     c.add("beta", &beta, "gaussian, gaussian_chain, flow: weight of the KL; also with a learned kappa", 0, 1000);
     c.add("kl_schedule", &kl_schedule, "gaussian, gaussian_chain, flow: schedule of beta; also with a learned kappa",
           {"constant", "linear", "cyclical"});
     c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK] in training", 0, 1);
+    c.topic("Text");
     c.add("pairs", &pairs, "read source<TAB>target: encode the source into the latents, and generate the target");
     c.add("conditional", &model.conditional,
           "pairs=true: the decoder half reads the source, too, and the latents hold what it does not tell");
@@ -85,11 +91,11 @@ void UniVaeSettings::declare(Config& c) {
           "start the decoder half at the length of the sentence instead of max_length");
     declare_mask(c);
     declare_foreign(c, model.backbone);
+    c.topic("Model, rarely changed");
     c.add("positions", &model.backbone.positions, "P, minimum number of positions; 0: as many as both halves need", 0,
           1000000);
+    c.topic("Optimiser");
     c.add("batch_tokens", &batch_tokens, "tokens of the encoder half of a batch", 2, 1000000);
-    c.add("prior_sentences", &prior_sentences,
-          "number of training sentences to which the latent prior is fitted after training; 0: no prior", 0, 100000000);
     declare_tokenizer(c);
     declare_training(c);
 }

@@ -68,7 +68,7 @@ TEST_CASE("config: what cannot be is refused with what was expected, and changes
     Config config;
     o.declare(config);
     auto refusal = [&](const std::string& pair) { return message_of<BadUsage>([&] { config.set(pair); }); };
-    std::string before = config.table();
+    const nlohmann::json before = config.to_json();
     CHECK_SAYS(refusal("widht=3"), "unknown setting widht; did you mean width?");
     CHECK_SAYS(refusal("lerning_rate=3"), "did you mean learning_rate?");
     CHECK_SAYS(refusal("zzzzzz=3"), "unknown setting zzzzzz; there are width, steps, seed");
@@ -85,7 +85,7 @@ TEST_CASE("config: what cannot be is refused with what was expected, and changes
     CHECK_SAYS(refusal("rotary=maybe"), "rotary=maybe: true or false is expected");
     CHECK_SAYS(refusal("latent=vq"), "latent=vq: none|gaussian|vmf is expected (family of latents)");
     CHECK_SAYS(refusal("colour=pink"), "red|green|blue is expected");
-    CHECK(config.table() == before);
+    CHECK(config.to_json() == before);
     std::string kind = "one";
     config.add_words("kind", &kind, "kind, or kinds in words", {"one", "two"}, [](const std::string& words) {
         if (words.find("three") != words.npos) throw BadUsage("kind: there is no three");
@@ -142,16 +142,28 @@ TEST_CASE("config: files of lines, files of JSON, and there and back") {
                "run.json: an object of settings is expected, found a list of 0");
 }
 
-TEST_CASE("config: the table is aligned and marks what is not the default") {
+TEST_CASE("config: the list of settings has the topic, the value and what is expected") {
     Options o;
     Config config;
+    config.topic("Model");
     o.declare(config);
+    config.topic("Text");
+    int length = 7;
+    config.add("length", &length, "longest line", 1);
     config.set("width", "256");
-    std::string table = config.table();
-    CHECK(table.substr(0, table.find('\n')) ==
-          "width          256   * C, model width (a whole number from 1 to 65536, default 128)");
-    CHECK(table.find("\nlearning_rate  0.002   the peak (a number from 0 to 10)\n") != table.npos);
-    CHECK(table.find("\nlatent         vmf     family of latents (none|gaussian|vmf)\n") != table.npos);
+    const std::vector<Config::Setting> all = config.settings();
+    CHECK(all.size() == config.keys().size());
+    const Config::Setting first = all.front(), last = all.back();
+    CHECK(first.topic == "Model");
+    CHECK(first.key == "width");
+    CHECK(first.value == "256");
+    CHECK(first.help == "C, model width");
+    CHECK(first.expected == "a whole number from 1 to 65536");
+    CHECK(last.topic == "Text");
+    CHECK(last.key == "length");
+    CHECK(last.expected == "a whole number, at least 1");
+    for (const Config::Setting& s : all)
+        if (s.key == "latent") CHECK(s.expected == "none|gaussian|vmf");
 }
 
 TEST_CASE("config: a setting follows another one until it is given itself") {
@@ -163,7 +175,7 @@ TEST_CASE("config: a setting follows another one until it is given itself") {
         if (given_first) config.set("rotary=true");
         config.set("colour=red");
         CHECK(o.rotary == given_first);
-        CHECK((config.table().find("rotary         false *") != std::string::npos) == !given_first);
+        CHECK(config.value("rotary") == (given_first ? "true" : "false"));
         config.set("colour=blue");
         CHECK(o.rotary);
         config.set("rotary=false");

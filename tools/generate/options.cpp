@@ -10,9 +10,7 @@ struct Groups {
     std::vector<Option> draws;  // the options that say how samples are drawn
     Options search, vectors;
     Option maximum;
-    // The groups of options that say how text is written. The number of a group consists of bits of Family::Options; a
-    // family supports the group if its Family::options has at least one of these bits.
-    std::vector<std::pair<Options, unsigned>> of_text;
+    OptionGroups of_text;  // the groups of options that say how text is written
 };
 
 namespace {
@@ -26,7 +24,7 @@ Groups declared(Options& app, Writing& w) {
         app.number("--top-p", w.search.top_p, 0.0, 1.0,
                    "sample from the smallest set of tokens with total probability P", "P")};
 
-    Options search = app.group("how text is searched");
+    Options search = app.group("of models that write text");
     search.number("--beam", w.search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
     search.number("--n-best", w.search.n_best, 1, 1024, "write the best N of the beam, separated by tabs (default: 1)");
     search.number("--samples", w.search.samples, 1, 10000, "sample N targets for each source, separated by tabs");
@@ -135,6 +133,10 @@ void expect_only_of(const Family& kind, const Groups& groups, const std::string&
 }  // namespace
 
 void GenerateOptions::declare(Options& app) { groups_ = std::make_shared<const Groups>(declared(app, how)); }
+
+std::string GenerateOptions::help(const Options& app, const Strings& runs, bool all) const {
+    return help_of_runs(app, groups_->of_text, runs, all);
+}
 
 RunWriter GenerateOptions::writer(Run& run, const Family& kind) {
     const std::vector<Option> given = groups_->vectors.given();

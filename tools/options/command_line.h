@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads command lines with CLI11, for tools/program/program.cpp and tools/options/options.cpp.
+// Reads command lines with CLI11, and replaces its help texts and its messages about a wrong command line.
 #pragma once
 #include <string>
 
@@ -10,12 +10,21 @@ class ParseError;
 
 namespace masquerade {
 
+// The heading above the options that every program has.
+constexpr const char* common_heading = "Options of all programs";
+
 // Adds a check of their values to all options of a program and its commands. It runs before the other checks of an
 // option, and refuses words that CLI11 would read in a surprising way.
 void check_values(CLI::App& app);
 // Throws BadInput if an output of the command line that was parsed is also one of its inputs.
 void guard_files();
-// Returns CLI11's message about a wrong command line. Messages that show internal type names are replaced.
-std::string reason_of_refusal(const CLI::ParseError& error);
+// Returns the help text of a program, or of the command that the user gave. help_asked_for() returns the text that
+// replaces it (Options::on_help), if there is one.
+std::string help_of(const CLI::App& program);
+std::string help_asked_for(const CLI::App& program, bool all);
+// Returns the lines of a help text that list the options under one heading. `column` as in help_list (tools/help.h).
+std::string help_under(const CLI::App& app, const std::string& heading, int column);
+// Returns a message that says what is wrong with the command line.
+std::string why_refused(const CLI::App& program, const CLI::ParseError& error);
 
 }  // namespace masquerade

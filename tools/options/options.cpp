@@ -2,25 +2,46 @@
 #include "tools/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <optional>
 
-#include "engine/base/error.h"
+#include "engine/base/named.h"
 #include "engine/base/printable.h"
 #include "input/input.h"
 #include "input/number.h"
-#include "tools/outputs.h"
 #include "tools/options/command_line.h"
+#include "tools/outputs.h"
 
 namespace masquerade {
 
-Option Option::between(std::int64_t least, std::int64_t most) const {
-    return Option(option_->check(CLI::Range(least, most)));
+namespace {
+
+// Returns a check that a word is a number from `least` to `most`.
+template <class Number>
+CLI::Validator range(Number least, Number most) {
+    const char* kind = std::is_integral_v<Number> ? "a whole number from " : "a number from ";
+    const auto check = [=](const std::string& word) {
+        Number x{};
+        const bool inside = read_number(word, x) && x >= least && x <= most;
+        return inside ? "" : text(kind, least, " to ", most, " is expected, found ", clipped(word));
+    };
+    return CLI::Validator(check, "", "");
 }
-Option Option::between(double least, double most) const { return Option(option_->check(CLI::Range(least, most))); }
+
+}  // namespace
+
+Option Option::between(std::int64_t least, std::int64_t most) const {
+    return Option(option_->check(range(least, most)));
+}
+Option Option::between(double least, double most) const { return Option(option_->check(range(least, most))); }
 Option Option::one_of(const std::vector<std::string>& words) const {
-    return Option(option_->check(CLI::IsMember(words)));
+    const auto check = [=](const std::string& word) {
+        const bool known = std::count(words.begin(), words.end(), word) > 0;
+        return known ? ""
+                     : text("expected ", words.size() > 1 ? "one of " : "", joined(words), ", found ", clipped(word));
+    };
+    return Option(option_->check(CLI::Validator(check, "", "")));
 }
 // The option gets one value each time, because CLI11 would otherwise read a positional word as another element.
 Option Option::list() const { return Option(option_->delimiter(',')->allow_extra_args(false)); }
@@ -34,7 +55,7 @@ std::string Option::heading() const { return option_->get_group(); }
 Option Option::one_at_a_time() const { return Option(option_->expected(1)->take_all()->allow_extra_args(false)); }
 
 Option Options::flag(const std::string& name, bool& value, const std::string& what) {
-    return Option(app_->add_flag(name, value, what));
+    return Option(app_->add_flag(name, value, what)->disable_flag_override());
 }
 namespace {
 
@@ -53,6 +74,7 @@ struct FileOption {
     }
 };
 std::vector<FileOption> file_options;
+std::function<std::string(bool all)> own_help;  // given to on_help(); else null
 
 }  // namespace
 
@@ -69,6 +91,8 @@ void guard_files() {
     }
     refuse_to_read(outputs, inputs);
 }
+
+std::string help_asked_for(const CLI::App& program, bool all) { return own_help ? own_help(all) : help_of(program); }
 
 template <class T>
 Option Options::value(const std::string& name, T& value, const std::string& shown, const std::string& what) {
@@ -99,7 +123,10 @@ OPTION_OF(std::optional<double>)
 #undef OPTION_OF
 
 void Options::heading(const std::string& title) { app_->option_defaults()->group(title); }
-void Options::footer(const std::string& text) { app_->footer(text); }
+void Options::on_help(std::function<std::string(bool all)> help) { own_help = std::move(help); }
+std::string Options::help() const { return help_of(*app_); }
+std::string Options::help(const std::string& heading, int column) const { return help_under(*app_, heading, column); }
+void Options::hide() { app_->disabled(); }
 Options Options::group(const std::string& title) { return Options(app_->add_option_group(title)); }
 Options Options::command(const std::string& name, const std::string& what) {
     return Options(app_->add_subcommand(name, what));
@@ -152,13 +179,6 @@ void check_values(CLI::App& app) {
     for (CLI::App* part : app.get_subcommands([](CLI::App*) { return true; })) check_values(*part);
 }
 
-std::string reason_of_refusal(const CLI::ParseError& error) {
-    const std::string said = error.what(), name = said.substr(0, said.find(':'));
-    if (error.get_name() != "ArgumentMismatch") return said;
-    return said.find("At Most") != said.npos ? name + " is given more than once"
-                                             : name + ": a value is expected, but none follows";
-}
-
 std::string reason_of_failure() {
     try {
         throw;
@@ -179,21 +199,33 @@ void with_options(const std::string& name, const std::vector<std::string>& words
     CLI::App app("", name);
     app.set_help_flag();
     const std::vector<FileOption> others = std::exchange(file_options, {});
+    const std::function<std::string(bool)> help = own_help;
     try {
         Options options(&app);
         setup(options);
         check_values(app);
-        app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+        std::vector<std::string> left(words.rbegin(), words.rend());  // CLI11 takes the words from the end
+        for (std::string& word : left) {
+            const std::size_t equals = word.find('=');
+            const CLI::Option* option = equals == word.npos ? nullptr : app.get_option_no_throw(word.substr(0, equals));
+            if (!option || option->get_expected_max() > 0) continue;
+            const std::string value = word.substr(equals + 1);  // of a flag
+            if (value != "true" && value != "false")
+                throw BadUsage(text(word.substr(0, equals), ": true or false is expected, found ", clipped(value)));
+            word = value == "true" ? word.substr(0, equals) : "";
+        }
+        left.erase(std::remove(left.begin(), left.end(), ""), left.end());
+        app.parse(left);
         guard_files();
         body();
     } catch (const CLI::ParseError& e) {
-        file_options = others;
-        throw BadUsage(reason_of_refusal(e));
+        file_options = others, own_help = help;
+        throw BadUsage(why_refused(app, e));
     } catch (...) {
-        file_options = others;
+        file_options = others, own_help = help;
         throw;
     }
-    file_options = others;
+    file_options = others, own_help = help;
 }
 
 }  // namespace masquerade

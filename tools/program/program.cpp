@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "engine/base/log.h"
+#include "engine/base/named.h"
 #include "engine/base/printable.h"
 #include "engine/base/processes.h"
 #include "engine/base/version.h"
@@ -31,14 +32,6 @@
 #include "tools/options/command_line.h"
 
 namespace masquerade {
-
-bool is_terminal(FILE* file) { return isatty(fileno(file)); }
-
-int terminal_width(FILE* file) {
-    winsize size{};
-    bool known = ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return known ? std::min<int>(size.ws_col, 80) : 80;
-}
 
 namespace {
 std::atomic<int> stops{0};
@@ -163,7 +156,10 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
         CLI::App app(description, name);
         try {
             Options options(&app);
-            app.set_version_flag("--version", std::string("masquerade ") + version);
+            options.heading(common_heading);
+            app.set_help_flag("-h,--help", "print this help");
+            app.set_help_all_flag("--help-all", "print all options and settings");
+            app.set_version_flag("--version", std::string("masquerade ") + version, "print the version");
             options.choice("--device", device, {"auto", "cpu", "cuda"}, "auto, cpu or cuda (default: auto)");
             options.number("--threads", common.threads, 1, 1024, "CPU threads (default: all this process may use)");
             const Option seed = options.value("--seed", common.seed, "N", "seed of all random numbers (default: 1)");
@@ -172,6 +168,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
                                "with several processes: end all processes if one does not answer for S seconds "
                                "(default: 600)",
                                "S");
+            options.heading("Options");
             setup(options);
             check_values(app);
             app.parse(argc, argv);
@@ -187,8 +184,14 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             }
             set_threads(common.threads > 0 ? common.threads : own_threads());
             body(common);
-        } catch (const CLI::Success& help) {
-            app.exit(help);
+        } catch (const CLI::Success& asked) {
+            const bool all = asked.get_name() == "CallForAllHelp";
+            if (all || asked.get_name() == "CallForHelp")
+                write_out(help_asked_for(app, all));
+            else
+                write_out(text(asked.what(), "\n"));
+        } catch (const CLI::ParseError& e) {
+            throw BadUsage(text(why_refused(app, e), " (./", name, " --help lists the options)"));
         } catch (const std::system_error&) {
             // If standard output has failed, fmt has thrown an error that does not name it; flush_out() then throws an
             // error that does. Otherwise flush_out() returns, and the caught error is thrown again.
@@ -198,8 +201,6 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
         flush_out();
         processes().leave();
         return 0;
-    } catch (const CLI::ParseError& e) {
-        return fail(text(reason_of_refusal(e), " (", name, " --help lists the options)"), 2);
     } catch (const BadUsage& e) {
         return fail(e.what(), 2);
     } catch (...) {

@@ -176,24 +176,16 @@ TEST_CASE("attention golden: the file has every kind under every mask that it ho
 
 TEST_CASE("attention golden: the file has every option of every kind at two values, and all that are named") {
     const std::vector<Line> all = lines();
-    const Config& config = Settings().config;
     const auto values = [&](const std::string& kind, const std::string& key) {
         std::set<std::string> some;
         for (const Line& line : all)
             if (line.kind == kind) some.insert(value_of(line, key));
         return some;
     };
-    std::istringstream table(Settings().config.table());
     int options = 0;
-    for (std::string row; std::getline(table, row);) {
-        std::istringstream words(row);
-        std::string key;
-        words >> key;
+    for (const auto& [topic, key, value, help, expected] : Settings().config.settings()) {
         // This setting is only for training.
-        if (!config.has(key) || key == "redraw" || key == "attention_dropout") continue;
-        const std::size_t open = row.rfind(" (");
-        const std::string help = row.substr(key.size(), open - key.size()),
-                          expected = row.substr(open + 2, row.size() - open - 3);
+        if (key == "redraw" || key == "attention_dropout") continue;
         for (const AttentionKind& kind : attention_kinds()) {
             const std::string what = text(key, " of ", kind.name);
             CAPTURE(what);

@@ -247,19 +247,16 @@ Strings random_words(std::uint32_t number) {
         Strings values;
         for (const std::string& value : small_values(key, kind.name))
             if (!value.empty() && accepts(keys, key, value)) values.push_back(value);
-        const std::string table = keys.table(), name = "\n" + key + " ";
-        const std::size_t at = ("\n" + table).find(name);
-        if (at != std::string::npos && key != "task") {
-            const std::string line = table.substr(at, table.find('\n', at) - at);
-            const std::size_t open = line.rfind('(');
-            std::string list = open == line.npos ? "" : line.substr(open + 1, line.size() - open - 2);
-            if (list.find('|') != list.npos && list.find(' ') == list.npos) {
-                values.clear();
-                for (std::size_t from = 0; from <= list.size();) {
-                    const std::size_t to = std::min(list.find('|', from), list.size());
-                    values.push_back(list.substr(from, to - from));
-                    from = to + 1;
-                }
+        const std::vector<Config::Setting> settings = keys.settings();
+        const auto setting =
+            std::find_if(settings.begin(), settings.end(), [&](const auto& one) { return one.key == key; });
+        const std::string list = setting->expected;
+        if (key != "task" && list.find('|') != list.npos && list.find(' ') == list.npos) {
+            values.clear();
+            for (std::size_t from = 0; from <= list.size();) {
+                const std::size_t to = std::min(list.find('|', from), list.size());
+                values.push_back(list.substr(from, to - from));
+                from = to + 1;
             }
         }
         if (!values.empty()) words.push_back(key + "=" + one_of(values));

@@ -127,20 +127,10 @@ Traces traces_of(const Family& kind, RunSettings& settings, bool validates) {
     return all;
 }
 
-// Returns the help text of a setting, without its list of legal values.
 std::string help_of(const Config& keys, const std::string& key) {
-    std::size_t key_width = 0, value_width = 0;
-    for (const std::string& one : keys.keys()) {
-        key_width = std::max(key_width, one.size());
-        value_width = std::max(value_width, keys.value(one).size());
-    }
-    std::istringstream lines(keys.table());
-    for (std::string line; std::getline(lines, line);)
-        if (line.rfind(key + " ", 0) == 0) {
-            const std::string help = line.substr(key_width + 2 + value_width + 3);
-            return help.substr(0, help.rfind(" ("));
-        }
-    FAIL("the table of settings has no line of ", key);
+    for (const Config::Setting& s : keys.settings())
+        if (s.key == key) return s.help;
+    FAIL("there is no setting ", key);
     return "";
 }
 
