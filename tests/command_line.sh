@@ -40,6 +40,8 @@ files_of() { help_rows "$@" --help-all | awk '/^  --[a-z-]+ (FILE|DIR|FOLDER|PAT
 families_of() { "$1" models | sed -n 's/^\([a-z0-9]\+\) .*/\1/p'; }
 # settings_of TRAIN FAMILY: prints the keys of the settings of a family
 settings_of() { help_rows "$1" "$2" --help | sed -n 's/^  \([a-z0-9_]*\)=.*/\1/p'; }
+# lines LOG: prints a log.jsonl without the numbers that depend on the machine
+lines() { sed -E 's/"(seconds|tokens_per_second|memory)":[^,}]*[,}]//g' "$1"; }
 # finish NAME: prints the summary, and succeeds if no check has failed
 finish() {
     echo "$1: $passed passed, $failed failed"

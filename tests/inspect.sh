@@ -200,10 +200,11 @@ refuses 'a mask in words without B' 2 '5 rows of part B, which is not named' ins
 refuses 'a mask without a name' 2 'unknown mask unlm; there are bert, mlm' inspect mask unlm
 
 models=$(./inspect models | grep -oE '^[a-z0-9_]+' | paste -sd, | sed 's/,/, /g')
-refuses 'a model that is not' 2 "there is no model bert; there are $models" inspect program bert
-refuses 'an op that is not' 2 "there is no op and no model of the name bert; models: $models" \
+refuses 'a model that is not' 2 "there is no model zzzzzz; there are $models" inspect program zzzzzz
+refuses 'a model that is nearly one' 2 "there is no model bert; did you mean k-bert?" inspect program bert
+refuses 'an op that is not' 2 "no op and no model of the name bert; the nearest ops are gelu, add, convert; engine/ops/ops.h has all; models: $models" \
     inspect gradients bert
-refuses 'an op that is nearly one' 2 'of the name laxernorm; did you mean layernorm?' inspect gradients laxernorm
+refuses 'an op that is nearly one' 2 'of the name laxernorm; the nearest ops are layernorm, ' inspect gradients laxernorm
 refuses 'a setting that is not' 2 'unknown setting wdith; did you mean width?' inspect program unilm wdith=64
 refuses 'a setting of another model' 2 'unknown setting decoder_layers' inspect gradients unilm decoder_layers=2
 refuses 'a size that cannot be' 2 'width 5 does not divide into 2 heads' inspect program seq2seq width=5

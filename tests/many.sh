@@ -47,7 +47,6 @@ has() { case "$3" in *"$2"*) is "$1" 1 1 ;; *) is "$1" "$2" "$3" ;; esac; }
 ranks() { pgrep -f -- "--out $1( |\$)" | while read -r pid; do
     tr '\0' '\n' < /proc/$pid/environ 2> /dev/null | sed -n "s/^${2:-OMPI_COMM_WORLD_RANK}=/$pid /p"; done; }
 # lines FILE: the log of a run without clock times
-lines() { sed 's/"seconds":[^,]*,//' "$1"; }
 # same_run NAME RUN RUN: both runs have the same bits after step 50, and the same log
 same_run() {
     local file

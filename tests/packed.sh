@@ -8,7 +8,6 @@ root=$PWD build=$PWD/${BUILD:-build/release}
 cd "$folder"
 tokenize() { "$build/tokenize" "$@"; }
 # lines FILE: the log of a run without clock times
-lines() { sed 's/"seconds":[^,}]*[,}]//' "$1"; }
 # text NUMBER: pairs; the sources have 1 to 12 words
 text() {
     awk -v count="$1" 'BEGIN { split("red blue green white black grey box cup lamp ring bell door", w); srand(3)

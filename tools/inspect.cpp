@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
         plot = app.command("plot", "the curves of runs, one plot for each number of their log.jsonl, drawn by gnuplot");
         plot.input("runs", curves.runs, "RUN ...", "run folders").required();
         plot.value("--numbers", curves.numbers, "NAME,...",
-                   "loss, held_out_loss and so on (default: all but norm, tokens and seconds)")
+                   "loss, held_out_loss, learning_rate and so on (default: the losses and other numbers of the model)")
             .list();
         plot.choice("--over", curves.x, {"step", "tokens", "seconds"}, "step (default), tokens or seconds");
         plot.output("--out", curves.out, "FILE", "the picture, .svg or .png (default: curves.svg)");

@@ -34,6 +34,7 @@ struct Arguments {
     std::string command;  // the command line, as the user could type it into a shell
     std::int64_t steps = 0;
     double minutes = -1;
+    bool dry_run = false;
 };
 
 // Throws BadUsage(why) if the user gave an option that is not one of `names`.
@@ -83,6 +84,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
                                   : fmt::format("{} {} to train on, {} held out; ", t.text.lines(),
                                                 t.text.origin.pairs ? "pairs" : "sentences", t.text.held_out.size());
     say("text    {}\n        {}vocabulary {}\n", t.text.origin.name, lines, t.run->tokenizer.vocabulary().size());
+    if (const std::string own = t.run->own_text(); !own.empty()) say("        {}\n", own);
     say("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", t.kind->name, t.run->description(),
         double(t.run->parameters.count()) / 1e6, name_of(t.run->common().precision), shown(common.device));
     // was_given: a text that lists which weights were copied (Start::give_weights)
@@ -101,6 +103,11 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     if (!t.resumed())
         for (const std::string& warning : t.task->warnings()) log_line(warning);
     Trainer& trainer = t.trainer();
+    trainer.columns = [] { return terminal_width(stdout); };
+    if (a.dry_run) {
+        trainer.try_step();
+        return say("done    nothing was written; leave out --dry-run to train\n");
+    }
     trainer.begin = [&, make_folder = trainer.begin] {
         if (make_folder) make_folder();
         say("run     {}\n", t.folder.path());
@@ -109,7 +116,6 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     NanTrace nan_trace;
     if (a.trace == "nan") trainer.observe(&nan_trace);
     trainer.terminal = is_terminal(stdout);
-    trainer.columns = [] { return terminal_width(stdout); };
     trainer.seconds_before = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (first_process()) say_when_stopped(is_terminal(stderr) ? "\r\x1b[Ksaving...\n" : "saving...\n");
     StopReason reason = trainer.run(stop_requested);
@@ -196,6 +202,7 @@ int main(int argc, char** argv) {
             app.output("--out", a.wanted.out, "DIR", "run folder (default: runs/MODEL-NNN)");
             app.input("--resume", a.resume, "DIR", "continue this run (to the end of its schedule, or ten minutes)");
             app.number("--minutes", a.minutes, 0.0, 1e6, "stop after M minutes (default: 10; 0: no limit)", "M");
+            app.flag("--dry-run", a.dry_run, "print sizes, memory and the first batch in words, and write nothing");
             app.heading(rarely);
             app.input("--config", a.wanted.config, "FILE", "settings from a file; key=value overrides it");
             app.input("--dev", a.wanted.held_out, "FILE", "held-out text (default: one line in fifty)");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/sentences.h"
 #include "engine/base/random.h"
 #include "tokenizer/wordpiece.h"
 
@@ -99,15 +100,18 @@ class Examples {
     std::string name, mask;
     bool scattered = false;
     int longest = 0;
-    std::uint64_t files = 0;
-    virtual std::uint64_t cut() const { return 0; }  // number of files that are longer than max_length tokens
-    WordList vocabulary;                             // the tokens in the order of their ids
+    WordList vocabulary;  // the tokens in the order of their ids
+    // If the task reads files: counts() counts files as lines, and their words if they are read as words.
+    // description() says how many files there are to train on, and how many are held out; for each class, if an example
+    // is one file. For other tasks, the counts are 0, and the description is empty.
+    virtual ReadCounts counts() const { return {}; }
+    virtual std::string description() const { return ""; }
 };
 
 // Opens a task of task_kinds(), or a folder of text files (open_files()). `reader` is only used if the files of a
 // folder are read as words (options.reads_words()): it is the tokenizer for these files. The reader must outlive the
 // examples, and its vocabulary must contain a token "=NAME" for each class NAME. If files are read as words and
-// `reader` is null, `vocabulary` contains only the tokens of the classes, and example(), baselines() and cut() must not
+// `reader` is null, `vocabulary` contains only the tokens of the classes, and example(), baselines() and counts() must not
 // be called.
 // Throws BadUsage if the task is unknown, if options.reads_words() is true for a task of task_kinds(), or if a task of
 // task_kinds() has no example with these options. Throws BadInput if a folder has fewer than two classes, an empty

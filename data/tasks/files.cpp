@@ -37,11 +37,16 @@ std::string bytes_of(const std::string& path) { return read_input<BadInput>(path
 template <class Item>
 class FileTask : public Examples {
   public:
-    std::uint64_t cut() const override {
-        if (!words_) return cut_;
-        std::uint64_t count = 0;
-        for_each_path([&](const std::string& path) { count += sentence_of(bytes_of(path)).cut; });
-        return count;
+    ReadCounts counts() const override {
+        if (!words_) return counts_;
+        const WordCounter words(reader_->vocabulary());
+        ReadCounts all;
+        for_each_path([&](const std::string& path) {
+            const Sentence s = sentence_of(bytes_of(path));
+            all.lines++, all.cut += s.cut;
+            words.add(s.ids, all);
+        });
+        return all;
     }
     std::uint64_t hash() const override { return hash_ >> 2; }  // a checkpoint stores only numbers below 2^62
     std::uint64_t contents() const override {
@@ -66,7 +71,9 @@ class FileTask : public Examples {
     // Adds an item. `named` is the name by which it is held out, or not.
     void add(const std::string& named, Item item) {
         item.order = make_stream(0, named, 0).key0;
-        item.each([&](const std::string& path) { files++, cut_ += fs::file_size(path) > std::uintmax_t(max_length_); });
+        item.each([&](const std::string& path) {
+            counts_.lines++, counts_.cut += fs::file_size(path) > std::uintmax_t(max_length_);
+        });
         (item.order % 10 == 0 ? held_out_ : train_).push_back(std::move(item));
     }
     // Sorts the items, and sets the vocabulary and the ids of the answers. Throws BadInput if the vocabulary of the
@@ -112,7 +119,7 @@ class FileTask : public Examples {
             for (const Item& item : *part) item.each(use);
     }
 
-    std::uint64_t cut_ = 0;               // number of files with more than max_length_ bytes
+    ReadCounts counts_;                   // of bytes: the number of files, and of those with more than max_length_
     mutable std::uint64_t contents_ = 0;  // 0: not computed yet
 };
 
@@ -141,6 +148,18 @@ class FileExamples : public FileTask<File> {
                                 held_out_.size(),
                                 " held out; expected a folder of text files for each of two classes or more"));
         complete(classes);
+        for (const std::string& word : classes) names_.push_back(word.substr(1));
+    }
+
+    std::string description() const override {
+        constexpr std::size_t most = 10;
+        std::vector<int> train(names_.size()), held_out(names_.size());
+        for (const File& file : train_) train[std::size_t(file.kind)]++;
+        for (const File& file : held_out_) held_out[std::size_t(file.kind)]++;
+        std::string all = text(classes_, " classes of files: ");
+        for (std::size_t i = 0; i < std::min(names_.size(), most); i++)
+            all += text(i > 0 ? ", " : "", names_[i], " ", train[i], " to train on and ", held_out[i], " held out");
+        return names_.size() > most ? text(all, " and ", names_.size() - most, " more") : all;
     }
 
     Solved example(std::uint64_t number, bool held_out) const override {
@@ -215,6 +234,7 @@ class FileExamples : public FileTask<File> {
     Solved read(const File& file) const { return {tokens_of(bytes_of(file.path)), {0}, {answers_[file.kind]}}; }
 
     int classes_ = 0;
+    WordList names_;  // of the classes
 };
 
 struct Pair {
@@ -255,6 +275,9 @@ class PairedExamples : public FileTask<Pair> {
         return read(part.at(one).first, part[same ? one : other].second, same);
     }
     std::uint64_t held_out() const override { return 2 * held_out_.size(); }
+    std::string description() const override {
+        return text(train_.size(), " pairs of files to train on, ", held_out_.size(), " held out");
+    }
 
     // The baseline "overlap" answers "=same" if the share of common pairs of neighbouring tokens, among those of either
     // text, is above the threshold that is best on 2,000 training examples.

@@ -3,8 +3,15 @@
 #pragma once
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace masquerade {
+
+// Returns the number of characters of a text in UTF-8.
+inline int characters_in(std::string_view text) {
+    const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+    return int(std::count_if(text.begin(), text.end(), begins));
+}
 
 // Wraps every line of `text` (UTF-8) to at most `columns` characters. Continuation lines are indented by two columns
 // more than the original line. Words longer than a line are not broken. Spaces between words are kept, except at a
@@ -21,9 +28,7 @@ inline std::string wrapped(const std::string& text, int columns) {
         while (at < end) {
             const std::size_t word = std::min(text.find_first_not_of(' ', at), end);
             const std::size_t after = std::min(text.find(' ', word), end);
-            const int length =
-                int(std::count_if(text.begin() + std::ptrdiff_t(word), text.begin() + std::ptrdiff_t(after),
-                                  [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+            const int length = characters_in(std::string_view(text).substr(word, after - word));
             if (used + int(word - at) + length > columns && at > begin + margin && word < after) {
                 out += next_margin;
                 used = int(margin) + 2;

@@ -120,9 +120,10 @@ const Config::Entry* Config::find(const std::string& key) const {
 
 const Config::Entry& Config::at(const std::string& key) const {
     if (const Entry* entry = find(key)) return *entry;
-    std::string meant = nearest(clipped(key), keys());
-    throw BadUsage("unknown setting ", clipped(key),
-                   meant.empty() ? "; there are " + joined(keys()) : "; did you mean " + meant + "?");
+    const std::string meant = did_you_mean(clipped(key), keys());
+    if (!meant.empty()) throw BadUsage("unknown setting ", clipped(key), meant);
+    throw BadUsage("unknown setting ", clipped(key), "; the nearest are ", joined(nearest(clipped(key), keys(), 3)),
+                   "; ./train MODEL --help lists all");
 }
 
 void Config::follows(const std::string& key, std::function<void()> write) { at(key).follow = std::move(write); }

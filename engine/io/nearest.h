@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace masquerade {
@@ -26,18 +27,23 @@ inline int edit_distance(const std::string& a, const std::string& b) {
     return last[b.size()];
 }
 
-// Returns the known word with the smallest edit_distance() from `word`. Returns "" if even this distance is more than
-// half of the length of `word`, rounded up.
-inline std::string nearest(const std::string& word, const std::vector<std::string>& known) {
-    std::string best;
-    int fewest = int(word.size() + 1) / 2;
-    for (const std::string& candidate : known) {
-        int edits = edit_distance(word, candidate);
-        if (edits > fewest || (edits == fewest && !best.empty())) continue;
-        fewest = edits;
-        best = candidate;
-    }
-    return best;
+// Returns the `count` known words with the smallest edit_distance() from `word`, nearest first.
+inline std::vector<std::string> nearest(const std::string& word, const std::vector<std::string>& known,
+                                        std::size_t count) {
+    std::vector<std::pair<int, std::size_t>> by_distance;
+    for (std::size_t i = 0; i < known.size(); i++) by_distance.emplace_back(edit_distance(word, known[i]), i);
+    std::sort(by_distance.begin(), by_distance.end());
+    std::vector<std::string> some;
+    for (std::size_t i = 0; i < std::min(known.size(), count); i++) some.push_back(known[by_distance[i].second]);
+    return some;
+}
+
+// Returns "; did you mean X?" for the nearest known word X. Returns "" if even its distance is more than half of the
+// length of `word`, rounded up.
+inline std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
+    const std::vector<std::string> one = nearest(word, known, 1);
+    const bool near = !one.empty() && edit_distance(word, one[0]) <= int(word.size() + 1) / 2;
+    return near ? "; did you mean " + one[0] + "?" : "";
 }
 
 }  // namespace masquerade

@@ -145,9 +145,7 @@ const StoredTensor& TensorFile::at(const std::string& name) const {
         return *tensor;
     }
     const std::vector<std::string> names = names_of(tensors_);
-    std::string meant = nearest(name, names);
-    throw BadInput(path_, " has no tensor ", name, " among its ", names.size(),
-                   meant.empty() ? "" : "; the nearest is " + meant);
+    throw BadInput(path_, " has no tensor ", name, " among its ", names.size(), did_you_mean(name, names));
 }
 
 const StoredTensor& TensorFile::shaped(const std::string& name, const Shape& shape) const {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "engine/base/log.h"
+#include "engine/base/memory.h"
 #include "engine/base/named.h"
 #include "engine/base/processes.h"
 #include "engine/base/wrap.h"
@@ -89,6 +90,13 @@ double Trainer::seconds() const {
 // the schedule. Returns 0 if only `minutes` is set, or if the schedule is not chosen yet.
 std::int64_t Trainer::last_step() const {
     return options_.steps > 0 ? options_.steps : options_.minutes > 0 ? 0 : options_.schedule_steps;
+}
+
+void Trainer::try_step() {
+    const double loss = train_step();
+    report_memory();
+    say(fmt::format("batch   {} tokens, loss {:.3f} before training\n{}", task_.batch_tokens(), loss,
+                    printable_lines(task_.first_documents(columns()))));
 }
 
 double Trainer::train_step() {
@@ -289,9 +297,15 @@ void Trainer::resume() {
     if (options_.to_schedule_end && step_ < options_.schedule_steps) options_.minutes = 0;
 }
 
-void Trainer::log(const Results& results, double loss, double now) const {
+void Trainer::log(const Results& results, double loss, double now) {
+    const double rate = learning_rate_at(results.step - 1, options_.learning_rate, options_.warmup,
+                                         options_.schedule_start, options_.schedule_steps);
+    const double speed = double(results.tokens - logged_tokens_) / (now - logged_seconds_);
+    logged_tokens_ = results.tokens, logged_seconds_ = now;
     std::string line = fmt::format("{{\"step\":{},\"tokens\":{}", results.step, results.tokens) + entry("loss", loss) +
-                       entry("seconds", now) + entry("norm", norm_);
+                       entry("seconds", now) + entry("tokens_per_second", speed) +
+                       entry("memory", double(peak_resident_bytes()) / (1 << 20)) + entry("learning_rate", rate) +
+                       entry("norm", norm_);
     for (const Metric& m : metrics_) line += entry(m.name, m.value);
     folder_.append_log(line + "}");
 }
@@ -338,7 +352,8 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     seconds_before = from_first(seconds_before);  // the schedule may depend on it
     before_log_line = clear_bar;
     first_step_ = step_;
-    first_tokens_ = tokens_;
+    first_tokens_ = logged_tokens_ = tokens_;
+    logged_seconds_ = seconds_before;
     const double between_lines = from_first(terminal ? 0.2 : 10);
     double next_show = 30, next_save = 60, next_line = from_first(seconds() + (terminal ? 0 : 10)), mean = 0;
     const double deadline = last_second(options_.minutes);

@@ -90,6 +90,9 @@ class Task {
     // Returns the number of tokens of the whole batch, over all its parts, from which tokens per second are computed.
     // Each task decides what it counts as a token: a label, a row, or a vector of numbers.
     virtual std::int64_t batch_tokens() const = 0;
+    // Returns the first documents of the batch as text, with lines of at most `columns` characters: what the model reads
+    // and what it must predict.
+    virtual std::string first_documents(int /*columns*/) const { return {}; }
     // Returns a function that returns further numbers of the chosen part, such as terms of its loss. The numbers of all
     // parts are added up. metrics() is called before the tensors of the part are released, and requests the numbers
     // from the device (ReadLater). The returned function is called once, possibly after the next step has been
@@ -133,6 +136,8 @@ class Trainer {
     // returns true or standard output is closed. Then saves a checkpoint, and returns why training stopped.
     StopReason run(const std::function<bool()>& stop);
 
+    // Runs one step and prints the memory it needs, its loss and the first documents of its batch. Writes no file.
+    void try_step();
     // Runs one step, waits until it is finished, and returns the loss before the update. run() works differently: on a
     // GPU, it requests the next step before it reads the results of a step.
     double train_step();
@@ -182,7 +187,7 @@ class Trainer {
     void report_memory() const;
     std::string advice() const;  // the end of the error message if the loss or the norm is not finite: what to do
     void save();
-    void log(const Results& results, double loss, double now) const;
+    void log(const Results& results, double loss, double now);
     void progress(double loss, double now) const;
     void show(double now);
     double seconds() const;
@@ -197,7 +202,9 @@ class Trainer {
     Tape tape_;
     std::chrono::steady_clock::time_point start_;
     std::int64_t step_ = 0, first_step_ = 0, tokens_ = 0,
-                 first_tokens_ = 0;  // first_*: values of step_ and tokens_ at the start of run()
+                 first_tokens_ = 0;   // first_*: values of step_ and tokens_ at the start of run()
+    std::int64_t logged_tokens_ = 0;  // tokens_ and seconds() at the latest line of log.jsonl, or at the start of run()
+    double logged_seconds_ = 0;
     double best_ = std::numeric_limits<double>::infinity();
     double norm_ = 0;
     std::int64_t saved_step_ = -1;

@@ -38,9 +38,15 @@ class ClassifyTask : public NumberedTask {
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override { return run_.model.loss(tape, batch_.now()).total; }
     std::int64_t batch_tokens() const override { return tokens_; }
     Strings warnings() const override {
-        return cut_warning(run_.source->cut(), run_.source->files, "files",
-                           run_.settings.task.reads_words() ? "tokens" : "bytes",
-                           {"max_length", run_.settings.task.max_length});
+        const ReadCounts counts = run_.source->counts();
+        Strings all =
+            cut_warning(counts.cut, counts.lines, "files", run_.settings.task.reads_words() ? "tokens" : "bytes",
+                        {"max_length", run_.settings.task.max_length});
+        for (std::string& line : unknown_warning(counts)) all.push_back(std::move(line));
+        return all;
+    }
+    std::string first_documents(int columns) const override {
+        return batch_in_words(batch_.all()[0], run_.tokenizer.vocabulary(), columns);
     }
 
   private:

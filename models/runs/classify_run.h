@@ -44,6 +44,7 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     std::unique_ptr<Task> task(const TrainingText& text) override;
     void complete(TextOrigin& origin) const override;
     std::string description() const override;
+    std::string own_text() const override { return source->description(); }
     std::string writing_command(const std::string&) const override { return ""; }
     // Returns the loss (the first measure), the accuracy and the baselines on at most `examples` held-out examples.
     std::vector<Measure> measures(std::uint64_t examples);

@@ -87,6 +87,17 @@ class FlowTask : public NumberedTask {
         return total;
     }
     std::int64_t batch_tokens() const override { return batch_.size(); }
+    std::string first_documents(int) const override {
+        constexpr std::size_t most_rows = 3, most_numbers = 8;
+        std::string all;
+        for (std::size_t row = 0; row < std::min(batch_.size(), most_rows); row++) {
+            all += text("  vector ", row + 1);
+            for (std::size_t i = 0; i < std::min(batch_[row].size(), most_numbers); i++)
+                all += fmt::format(" {:8.3f}", batch_[row][i]);
+            all += batch_[row].size() > most_numbers ? " ...\n" : "\n";
+        }
+        return all;
+    }
 
   private:
     std::string bucket() const { return text("rows ", begin_[part_ + 1] - begin_[part_]); }

@@ -12,6 +12,7 @@
 #include "engine/tensor/numbers.h"
 #include "engine/tensor/runtime.h"
 #include "engine/io/file.h"
+#include "engine/io/nearest.h"
 #include "engine/io/checksum.h"
 #include "models/runs/hugging_face/names.h"
 #include "models/runs/hugging_face/token_choice.h"
@@ -332,8 +333,12 @@ const Family& find_family(const std::string& name) {
         if (kind.name == name) return kind;
     for (const Family& kind : families())
         if (std::count(kind.objectives.begin(), kind.objectives.end(), name) > 0) return kind;
-    throw BadUsage(text("there is no model ", name, "; there are ", joined(names_of(families())),
-                        " (and settings are key=value); ./inspect models lists them with their objectives"));
+    Strings known = names_of(families());
+    for (const Family& kind : families()) known.insert(known.end(), kind.objectives.begin(), kind.objectives.end());
+    const std::string meant = did_you_mean(clipped(name), known);
+    throw BadUsage(text("there is no model ", clipped(name),
+                        meant.empty() ? "; there are " + joined(names_of(families())) : meant,
+                        " (settings are key=value); ./inspect models lists models and objectives"));
 }
 
 const Family& family_of_run(const std::string& path) {

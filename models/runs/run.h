@@ -150,6 +150,9 @@ class Run {
     void start(const RunFolder& folder, nlohmann::json record);
     // Returns a description of the model, such as "6 layers, the upper 4 with a latent of 32 numbers, width 128".
     virtual std::string description() const = 0;
+    // Returns a line about the examples that the run reads itself, such as the number of files of each class. Empty if
+    // there is nothing to say.
+    virtual std::string own_text() const { return ""; }
     // Returns a command that generates text with the run in this folder; empty if the run was not trained to generate.
     virtual std::string writing_command(const std::string& folder) const = 0;
 

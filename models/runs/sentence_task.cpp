@@ -20,6 +20,12 @@ Strings cut_warning(std::int64_t cut, std::int64_t all, const char* what, const 
                         limit.tokens, parts, limit.setting)};
 }
 
+Strings unknown_warning(const ReadCounts& counts) {
+    if (counts.unknown == 0) return {};
+    return {share_of(counts.unknown, counts.words, "words") +
+            " are read as [UNK]; a larger vocabulary, or another --vocab, has more of them"};
+}
+
 Strings lost_warnings(const Run& run, const SentenceList& sentences) {
     const Vocabulary& v = run.tokenizer.vocabulary();
     const ReadCounts both[] = {sentences.counts(v, false), sentences.counts(v, true)};
@@ -37,9 +43,7 @@ Strings lost_warnings(const Run& run, const SentenceList& sentences) {
                                              "tokens", limit))
             all.push_back(std::move(line));
     }
-    if (words.unknown > 0)
-        all.push_back(share_of(words.unknown, words.words, "words") +
-                      " are read as [UNK]; a larger vocabulary, or another --vocab, has more of them");
+    for (std::string& line : unknown_warning(words)) all.push_back(std::move(line));
     return all;
 }
 

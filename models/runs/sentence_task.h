@@ -3,6 +3,7 @@
 // Checkpoints store the position that the task has reached in the order of the sentences.
 #pragma once
 #include "data/sentences.h"
+#include "models/batch/words.h"
 #include "models/runs/run.h"
 #include "models/tasks/batch_parts.h"
 
@@ -10,9 +11,10 @@ namespace masquerade {
 
 // Return lines for Task::warnings() (engine/train/trainer.h). cut_warning() says that `cut` of `all` lines are longer
 // than `limit` and are truncated; if `cut` is 0, it returns no line. `what` is the word for the lines in the message,
-// such as "targets" or "files"; `parts` is the unit of the limit, "tokens" or "bytes". lost_warnings() says how many
-// sentences are truncated, and how many words are read as [UNK].
+// such as "targets" or "files"; `parts` is the unit of the limit, "tokens" or "bytes". unknown_warning() says how many
+// words are read as [UNK]. lost_warnings() says both of sentences.
 Strings cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts, const LineLimit& limit);
+Strings unknown_warning(const ReadCounts& counts);
 Strings lost_warnings(const Run& run, const SentenceList& sentences);
 
 class SentenceTask : public Task {
@@ -30,6 +32,9 @@ class SentenceTask : public Task {
     int parts() const override { return batch_.count(); }
     std::string next_part() override { return batch_.next(); }
     std::int64_t batch_tokens() const override { return batch_.now().whole().predictions; }
+    std::string first_documents(int columns) const override {
+        return batch_in_words(batch_.all()[0], base_run_.tokenizer.vocabulary(), columns);
+    }
 
   protected:
     static constexpr std::size_t validated = 400;  // maximum number of held-out sentences that validate() uses

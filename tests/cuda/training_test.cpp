@@ -112,8 +112,9 @@ std::map<std::string, std::string> files_in(const std::string& folder) {
 
 // Removes the clock times from a log.
 std::string without_seconds(std::string log) {
-    for (std::size_t at; (at = log.find("\"seconds\":")) != std::string::npos;)
-        log.erase(at, log.find_first_of(",}", at) - at);
+    for (const char* key : {"\"seconds\":", "\"tokens_per_second\":", "\"memory\":"})
+        for (std::size_t at; (at = log.find(key)) != std::string::npos;)
+            log.erase(at, log.find_first_of(",}", at) - at);
     return log;
 }
 

@@ -71,7 +71,8 @@ TEST_CASE("config: what cannot be is refused with what was expected, and changes
     const nlohmann::json before = config.to_json();
     CHECK_SAYS(refusal("widht=3"), "unknown setting widht; did you mean width?");
     CHECK_SAYS(refusal("lerning_rate=3"), "did you mean learning_rate?");
-    CHECK_SAYS(refusal("zzzzzz=3"), "unknown setting zzzzzz; there are width, steps, seed");
+    CHECK_SAYS(refusal("zzzzzz=3"),
+               "unknown setting zzzzzz; the nearest are width, steps, seed; ./train MODEL --help lists all");
     CHECK_SAYS(refusal("width"), "\"width\" is not a setting; key=value is expected");
     CHECK_SAYS(refusal("=3"), "key=value is expected");
     for (const char* value : {"0", "65537", "-1", "", "12x", "1.5", "1e3", "99999999999999999999", "0x10", "+-3"})
@@ -189,10 +190,14 @@ TEST_CASE("nearest: the fewest edits, nothing when all is different") {
     CHECK(edit_distance("kitten", "sitting") == 3);
     CHECK(edit_distance("widht", "width") == 1);
     CHECK(edit_distance("same", "same") == 0);
-    CHECK(nearest("wdith", {"depth", "width", "with"}) == "width");
-    CHECK(nearest("head", {"layers", "heads"}) == "heads");
-    CHECK(nearest("qqqq", {"layers", "heads"}).empty());
-    CHECK(nearest("x", {}).empty());
+    using Words = std::vector<std::string>;
+    CHECK(nearest("wdith", {"depth", "width", "with"}, 2) == Words{"width", "with"});
+    CHECK(nearest("wdith", {"depth", "width"}, 3) == Words{"width", "depth"});
+    CHECK(nearest("x", {}, 3).empty());
+    CHECK(did_you_mean("wdith", {"depth", "width", "with"}) == "; did you mean width?");
+    CHECK(did_you_mean("head", {"layers", "heads"}) == "; did you mean heads?");
+    CHECK(did_you_mean("qqqq", {"layers", "heads"}).empty());
+    CHECK(did_you_mean("x", {}).empty());
 }
 
 TEST_CASE("config: settings come through a pipe, and one that nobody writes into is refused") {

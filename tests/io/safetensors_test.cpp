@@ -91,7 +91,7 @@ TEST_CASE("safetensors: what was written comes back, bit by bit") {
     };
     CHECK_SAYS(copy_refusal(DType::f32, {3, 2}), "tensor w is (2,3); (3,2) is expected");
     CHECK_SAYS(copy_refusal(DType::f64, {2, 3}), "tensor w (2,3) holds F32; F64 is expected");
-    CHECK_SAYS(message_of<BadInput>([&] { file.at("stat"); }), "has no tensor stat among its 6; the nearest is state");
+    CHECK_SAYS(message_of<BadInput>([&] { file.at("stat"); }), "has no tensor stat among its 6; did you mean state");
     CHECK_SAYS(message_of<BadInput>([&] { file.integers("d"); }), "tensor d (2) holds F64; U64 is expected");
     tensors.push_back(stored("d", d));
     CHECK_SAYS(message_of<Error>([&] { write_safetensors(path, tensors); }), "tensor d is written twice");

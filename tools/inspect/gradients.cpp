@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "engine/base/named.h"
 #include "engine/base/random.h"
@@ -83,10 +84,12 @@ void check_ops(const Strings& names) {
         faults.insert(faults.end(), found.faults.begin(), found.faults.end());
     }
     if (shown == 0) {
-        const std::string meant = nearest(names[0], names_of(ops_table()));
+        std::set<std::string> ops;  // without the special cases, which follow a comma
+        for (const Op& op : ops_table()) ops.insert(op.name.substr(0, op.name.find(',')));
         throw BadUsage(fmt::format(
-            "there is no op and no model of the name {}{}; models: {}; the ops are those of engine/ops/ops.h",
-            clipped(names[0]), meant.empty() ? "" : "; did you mean " + meant + "?", joined(names_of(families()))));
+            "there is no op and no model of the name {}; the nearest ops are {}; engine/ops/ops.h has all; models: {}",
+            clipped(names[0]), joined(nearest(clipped(names[0]), {ops.begin(), ops.end()}, 3)),
+            joined(names_of(families()))));
     }
     say("\nlargest error relative to the largest number: of double against the complex step, at most\n"
         "1e-12; of f32 and bf16 against double, at most a few roundings\n");

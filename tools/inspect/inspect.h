@@ -36,7 +36,7 @@ void check_model(const std::vector<std::string>& words, std::uint64_t seed);
 
 // ./inspect plot: draws the numbers in the logs of runs.
 struct PlotSettings {
-    std::vector<std::string> runs, numbers;  // numbers: keys of log.jsonl; empty: all but step, tokens, seconds, norm
+    std::vector<std::string> runs, numbers;  // numbers: keys of log.jsonl; empty: those of is_of_model(), but norm
     std::string x = "step", out = "curves.svg";
 };
 void plot_runs(const PlotSettings& settings);
@@ -44,6 +44,9 @@ std::string name_of_folder(const std::string& path);  // last name in the absolu
 using Curves = std::map<std::string, Points>;         // name of a number in the log -> its points (x, y)
 // Returns the curves of all numbers in the log.jsonl at `path`, over the number `x`, such as "step".
 Curves curves_of(const std::string& path, const std::string& x);
+// Whether a number of log.jsonl says something about the model, and not only about the progress, the speed or the
+// memory of the training.
+bool is_of_model(const std::string& name);
 
 // ./inspect attention RUN: a page with the attention probabilities of every layer and head for one line of text.
 struct AttentionPageSettings {

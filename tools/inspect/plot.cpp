@@ -34,6 +34,12 @@ Curves curves_of(const std::string& path, const std::string& x) {
     return curves;
 }
 
+bool is_of_model(const std::string& name) {
+    static const std::set<std::string> others = {"step",   "tokens",       "seconds", "tokens_per_second",
+                                                 "memory", "learning_rate"};
+    return others.count(name) == 0;
+}
+
 void plot_runs(const PlotSettings& s) {
     check_picture(s.out);
     std::vector<std::pair<std::string, Curves>> runs;
@@ -48,8 +54,7 @@ void plot_runs(const PlotSettings& s) {
             throw BadUsage(text("--numbers: no log has ", name, "; there are ",
                                 names.empty() ? "none" : joined({names.begin(), names.end()})));
     for (const std::string& name : names)
-        if (s.numbers.empty() && name != "step" && name != "tokens" && name != "seconds" && name != "norm")
-            shown.push_back(name);
+        if (s.numbers.empty() && name != "norm" && is_of_model(name)) shown.push_back(name);
     if (shown.empty()) throw BadInput(text(s.runs[0], ": its log.jsonl holds no number over ", s.x));
     std::vector<Plot> plots;
     for (const std::string& name : shown) {

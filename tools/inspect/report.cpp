@@ -76,7 +76,7 @@ std::string nearest(const std::vector<Sentence>& train, const Strings& lines, co
 std::string curves(const std::string& run) {
     std::string all;
     for (const auto& [name, curve] : curves_of(RunFolder::open(run).file("log.jsonl"), "step"))
-        if (name != "step" && name != "tokens" && name != "seconds" && curve.size() > 1) all += line_chart(name, curve);
+        if (is_of_model(name) && curve.size() > 1) all += line_chart(name, curve);
     return all;
 }
 

@@ -86,11 +86,6 @@ void append_names(const CLI::App& app, Strings& names) {
     if (const CLI::App& command = chosen_command(app); &command != &app) append_names(command, names);
 }
 
-std::string did_you_mean(const std::string& word, const Strings& known) {
-    const std::string meant = nearest(clipped(word), known);
-    return meant.empty() ? "" : "; did you mean " + meant + "?";
-}
-
 std::string commands_of(const CLI::App& program, Strings& names) {
     for (const CLI::App* part : parts_of(program, true)) names.push_back(part->get_name());
     return joined(names);
@@ -102,12 +97,12 @@ std::string why_unexpected(const CLI::App& program, const std::string& word) {
     if (word.size() > 1 && word[0] == '-') {
         append_names(program, names);
         const std::string name = word.substr(0, word.find('='));
-        return text("unknown option ", clipped(name), did_you_mean(name, names));
+        return text("unknown option ", clipped(name), did_you_mean(clipped(name), names));
     }
     const CLI::App& command = chosen_command(program);
     const std::string all = &command == &program ? commands_of(program, names) : "";
     if (!all.empty()) {
-        const std::string meant = did_you_mean(word, names);
+        const std::string meant = did_you_mean(clipped(word), names);
         return text("unknown command ", clipped(word), meant.empty() ? "; there are " + all : meant);
     }
     return text("unexpected word ", clipped(word), "; expected an option or the end of the command");

@@ -262,8 +262,8 @@ TEST_CASE("tasks: of two folders, half of the pairs have the same name; held out
     CHECK(examples->vocabulary.size() == 5 + 256 + 2);
     CHECK(examples->vocabulary.back() == "=same");
     CHECK(examples->longest == 15);
-    CHECK(examples->files == 160);
-    CHECK(examples->cut() == 80);
+    CHECK(examples->counts().lines == 160);
+    CHECK(examples->counts().cut == 80);
     CHECK(examples->held_out() % 2 == 0);
     CHECK(examples->held_out() >= 8);
     std::set<std::vector<int>> known;

@@ -111,7 +111,7 @@ TEST_CASE("classify start: a run that reads words is trained, resumed, measured,
     CHECK(run->tokenizer.vocabulary().size() == Start::open(bert)->tokenizer().vocabulary().size() + 2);
     CHECK(run->measures(4)[0].key == "loss");
     CHECK(run->source->longest == 12);
-    CHECK(run->source->cut() > 0);
+    CHECK(run->source->counts().cut > 0);
     Training again(first, {}, Device::cpu);
     again.options.steps = 3, again.options.minutes = 0;
     again.trainer().quiet = true;

@@ -29,8 +29,7 @@ TEST_CASE("families: a name or an objective leads to the family, and an objectiv
     CHECK(&kind_of({"layers=2"}) == &families().front());
     CHECK(std::string(kind_of({"mass"}).name) == "seq2seq");
     CHECK(std::string(kind_of({"lm"}).name) == "unilm");
-    CHECK_SAYS(message_of<BadUsage>([] { find_family("lmm"); }),
-               "there is no model lmm; there are univae, unilm, seq2seq");
+    CHECK_SAYS(message_of<BadUsage>([] { find_family("lmm"); }), "there is no model lmm; did you mean mlm?");
 }
 
 TEST_CASE(
