@@ -3,6 +3,6 @@
 
 namespace masquerade {
 
-inline constexpr const char* version = "0.1";
+inline constexpr const char* version = "0.2";
 
 }  // namespace masquerade
