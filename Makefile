@@ -247,7 +247,7 @@ $(BUILD)/libmasquerade.so: $(BUILD)/$(soname) ; @ln -sfn $(<F) $@
 # ---- the MPI library ------------------------------------------------------------------------------------------------
 $(BUILD)/libmasquerade_mpi.so: engine/mpi/mpi.cpp $(BUILD)/flags
 	@echo '  c++  $<'
-	$(Q)OMPI_CXX='$(CXX)' mpicxx $(flags) -DOMPI_SKIP_MPICXX -fPIC -shared -MMD -MP $< -o $@
+	$(Q)OMPI_CXX='$(CXX)' mpicxx $(flags) -fvisibility=default -DOMPI_SKIP_MPICXX -shared -MMD -MP $< -o $@
 -include $(BUILD)/libmasquerade_mpi.d
 
 # ---- the CUDA library -----------------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ $(fakes): $(BUILD)/%_cuda.so: tests/cuda/library/%.cpp tests/cuda/library/export
 -include $(fakes:.so=.d)
 $(BUILD)/fake_nccl.so: tests/nccl/fake.cpp $(BUILD)/flags
 	@echo '  link $@'
-	$(Q)$(CXX) $(flags) -fPIC -shared -MMD -MP $< -o $@
+	$(Q)$(CXX) $(flags) -fvisibility=default -shared -MMD -MP $< -o $@
 -include $(BUILD)/fake_nccl.d
 
 # What breaks a promise is left in build/fuzz-failure.
