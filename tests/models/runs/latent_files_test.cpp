@@ -97,7 +97,7 @@ void check_way_back(const UniVaeSettings& s, const TemporaryFolder& folder) {
         Numbers decoded = latent;
         run.model.space.project_stored(decoded);  // as the writer does
         CHECK(decoded == latent);
-        for (double& each : decoded) each *= 1.01;  // other vectors are moved to the nearest point
+        for (double& number : decoded) number *= 1.01;  // other vectors are moved to the nearest point
         Numbers nearest = decoded;
         run.model.space.project(nearest);
         run.model.space.project_stored(decoded);
