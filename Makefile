@@ -94,8 +94,8 @@ objects   = $(call object,$(filter $(alone),$1)) \
 version  := $(shell sed -n 's/.*version = "\(.*\)".*/\1/p' engine/base/version.h)
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
-# g++ 12 sees an overflow in fmt 9's own parser that is not there: -Wno-stringop-overflow. Of C++20 lambdas may name their
-# types, and no more: its standard headers take a fifth longer to compile. nvcc has lambdas so in C++20 alone.
+# Of C++20 lambdas may name their types, and no more: its standard headers take a fifth longer to compile. nvcc has lambdas
+# so in C++20 alone.
 # A file that a unit includes is "./engine/..." to the compiler; -ffile-prefix-map takes the "./" away for gdb and messages.
 # Never -ffast-math or -Ofast: NaN and infinity must mean what they say, and a sum keeps its order.
 # g++ tunes for vectors of 256 bits even where 512 are to be had; rows of numbers gain a third by the wide ones.
@@ -109,7 +109,7 @@ optimise_tsan    := -O1 -g1 -fno-omit-frame-pointer -fsanitize=thread
 ifeq ($(optimise_$(CONFIG)),)
 $(error CONFIG=$(CONFIG) is unknown; there are release, debug, asan, tsan)
 endif
-flags := -std=c++17 -I. -ffile-prefix-map=./= -Wall -Wextra -Wshadow -Wno-c++20-extensions -Wno-stringop-overflow $(optimise_$(CONFIG)) -march=$(MARCH) -fPIC -fvisibility=hidden -pthread -fopenmp-simd \
+flags := -std=c++17 -I. -ffile-prefix-map=./= -Wall -Wextra $(WARNINGS) $(optimise_$(CONFIG)) -march=$(MARCH) -fPIC -fvisibility=hidden -pthread -fopenmp-simd \
          -ffp-contract=off -fno-math-errno $(DEPS_FLAGS) $(CPPFLAGS) $(CXXFLAGS)
 libs  := $(LDFLAGS) $(FMT_LIB) -ldl
 # The one name that a device library finds in the program that opens it: tests/cuda/library/fake.cpp computes by it.
@@ -298,6 +298,7 @@ run-tests: test-program
 $(BUILD)/tests: $(of_tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(call of_tool,bench program options plot)) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) $(shows) -o $@
+$(BUILD)/obj/tests/%.o: private flags += $(TEST_FLAGS)
 $(of_tests): | needs-tests
 
 # A copy of the sources with all errors of tests/mutants planted, compiled once; the tests run once for each.

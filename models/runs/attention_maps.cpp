@@ -58,7 +58,8 @@ class AttentionReader : public Observer {
 
     // Returns the attention probabilities in the first document of the batch. `r` is the record of an attention op.
     AttentionMap map_of(const Record& r) const {
-        const auto& [graph, rule] = attributes_of(r, attention_forward);
+        const auto& [graph, own_rule] = attributes_of(r, attention_forward);
+        const auto& rule = own_rule;  // clang++ 14 cannot capture a structured binding
         const std::int64_t C = r.x(0).columns(), D = C / rule.heads, kv_columns = r.x(1).columns(),
                            readers = 2 * C / kv_columns;  // query heads per key/value head
         const std::vector<double> q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));

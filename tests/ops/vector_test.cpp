@@ -64,7 +64,7 @@ TEST_CASE("vector: transpose, masks, multiply-add") {
         for (int j = 0; j < lanes; j++) v[i][j] = float(100 * i + j);
     transpose(v);
     for (int i = 0; i < lanes; i++)
-        for (int j = 0; j < lanes; j++) CHECK(v[i][j] == float(100 * j + i));
+        for (int j = 0; j < lanes; j++) CHECK(float(v[i][j]) == float(100 * j + i));
     for (unsigned bits : {0u, 1u, 5u, (1u << lanes) - 1, 1u << (lanes - 1)})
         for (int i = 0; i < lanes; i++) CHECK((lanes_of(bits)[i] != 0) == (bits >> i & 1));
     const float a = 1.0000001f, b = 0.9999999f, c = -1.0f;

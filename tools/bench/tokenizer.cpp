@@ -45,7 +45,7 @@ void read_bench_text(const std::vector<std::string>& files, BenchText& t) {
         for (const std::string& line : lines) t.bytes += line, t.bytes += '\n';
     };
     for (const std::string& path : files) {
-        add(read_text(path, {std::numeric_limits<std::size_t>::max()}).source);
+        add(read_text(path, std::numeric_limits<std::size_t>::max()).source);
         t.name += (t.name.empty() ? "" : ", ") + printable(fs::path(path).filename().string());
     }
     if (files.empty()) {

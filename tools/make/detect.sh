@@ -7,12 +7,16 @@
 #   WANTED                   missing optional packages, which only `make deps` installs
 #   TEST_LIBS                optional libraries that the tests link
 #   DEPS_FLAGS, FMT_LIB      flags for the headers in DEPS, and the library to link if fmt is not among them
+#   WARNINGS                 warnings that differ between compilers
+#   TEST_FLAGS               flags with which only the tests are compiled
 #   WIDE_VECTORS             the flag that lets g++ use vectors of 512 bits if the target has them
 #   NVCC_WORKS               1 if nvcc can build a shared library
 #   GPU_ARCHS                architectures of the GPUs of this machine
 #   ALL_ARCHS                architectures of a CUDA library for other machines
 #   MPI_WORKS                1 if mpicxx can build a shared library
 #   NOTES                    a quoted line for each optional thing that is missing
+# The small programs are compiled and never run, so CXX may be a cross compiler. A cross compiler finds the headers of this
+# machine, but not its libraries: fmt is then used as headers alone.
 # The environment variables CXX, NVCC and DEPS are read. DEPS is empty, or a folder with fmt/, nlohmann/, CLI/,
 # doctest/.
 set -u
@@ -45,10 +49,33 @@ command -v python3 > /dev/null || wanted+=" python3"     # tests/*.sh
 command -v gnuplot > /dev/null || wanted+=" gnuplot-nox"  # ./inspect plot, used by pages and labs
 command -v clang-format > /dev/null || wanted+=" clang-format"  # make format
 command -v dot > /dev/null || wanted+=" graphviz"         # ./inspect program --graph
-if has_header utf8proc.h; then test_libs="-lutf8proc"; else wanted+=" libutf8proc-dev"; fi
+links() { compiles 'int main() {}' "$1"; }
+if [ -n "$fmt_lib" ] && has_header fmt/format.h && ! links $fmt_lib; then deps_flags+=" -DFMT_HEADER_ONLY" fmt_lib=""; fi
+if ! has_header utf8proc.h; then
+    wanted+=" libutf8proc-dev"
+elif links -lutf8proc; then
+    test_libs="-lutf8proc"
+else
+    deps_flags+=" -DWITHOUT_UTF8PROC"
+fi
 
 wide_vectors=-mprefer-vector-width=512
 compiles 'int main() {}' $wide_vectors || wide_vectors=""
+
+# g++ finds shadowed names that mislead; clang++ also warns of shadowed names of a namespace. g++ 12 sees an overflow in
+# fmt 9's own parser that is not there.
+# clang++ does not know gnu::noclone, and cannot unroll all loops. clang++ 19 warns of a deprecated function inside the
+# standard library of g++ 12.
+warnings="-Wshadow -Wno-c++20-extensions -Wno-stringop-overflow"
+compiles 'int main() {}' -Werror $warnings ||
+    warnings="-Wno-c++20-extensions -Wno-unknown-attributes -Wno-pass-failed -Wno-deprecated-declarations"
+# The lambdas of the tests capture structured bindings. Newer versions of clang++ can do so, but not together with
+# OpenMP's directives.
+test_flags="" lambda='#include <utility>\nint main() { auto [a, b] = std::pair(0, 1); return [&] { return a * b; }(); }'
+if ! compiles "$lambda" -fopenmp-simd; then
+    test_flags="-fno-openmp-simd -Wno-unknown-pragmas"
+    compiles "$lambda" || notes+=" '${CXX:-g++} is too old to compile the tests; clang++ 19 can'"
+fi
 
 command -v gdb >/dev/null || notes+=" 'gdb is not here (Debian: gdb): nothing to step through a backward pass with'"
 
@@ -75,7 +102,7 @@ fi
 
 mpi_works=0
 printf '#include <mpi.h>\nint start() { return MPI_Init(nullptr, nullptr); }\n' |
-    mpicxx -x c++ -shared -fPIC - -o "$folder/mpi.so" 2>/dev/null && mpi_works=1
+    OMPI_CXX="${CXX:-g++}" mpicxx -x c++ -shared -fPIC - -o "$folder/mpi.so" 2>/dev/null && mpi_works=1
 
 cat <<END
 MISSING :=$missing
@@ -84,6 +111,8 @@ WANTED :=$wanted
 TEST_LIBS := $test_libs
 DEPS_FLAGS := $deps_flags
 FMT_LIB := $fmt_lib
+WARNINGS := $warnings
+TEST_FLAGS := $test_flags
 WIDE_VECTORS := $wide_vectors
 NVCC_WORKS := $nvcc_works
 GPU_ARCHS :=$here

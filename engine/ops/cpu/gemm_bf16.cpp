@@ -176,13 +176,11 @@ class Part {
 };
 
 const Bf16Form* best_form() {
-#ifdef __x86_64__
     // bf16_avx512() uses the instruction VDPBF16PS. On a core with AMX, this instruction is half as fast as float
     // multiply-adds (measured: 109 against 217 GFLOP/s); on other cores, it is twice as fast. Therefore bf16_avx512()
     // is no substitute for AMX. If a core has AMX, but the system does not permit its use, bf16_amx() returns null, and
     // the factors are widened to float.
-    if (__builtin_cpu_supports("amx-bf16")) return bf16_amx();
-#endif
+    if (cpu_has_amx()) return bf16_amx();
     return bf16_avx512();
 }
 

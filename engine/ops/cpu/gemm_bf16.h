@@ -54,6 +54,7 @@ struct Bf16Form {
 };
 
 // Return null if the machine, the operating system or the compiler does not support the form.
+bool cpu_has_amx();  // whether the CPU has AMX with bf16, even if the system does not permit its use
 const Bf16Form* bf16_amx();
 const Bf16Form* bf16_avx512();
 

@@ -7,14 +7,15 @@
 // sums to the element (Intel SDM). Whatever modes the program has set, the instruction rounds to nearest, replaces
 // denormals by zeros in what it reads and writes, and raises no floating-point exception.
 #include "engine/ops/cpu/gemm_bf16.h"
+#include "engine/ops/cpu/instructions.h"
 
 #if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#pragma GCC push_options
-#pragma GCC target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")
+COMPILE_FOR("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")
 
 #include "engine/ops/cpu/gemm_bf16_rows.h"
 
@@ -90,17 +91,20 @@ void multiply(const Bf16Block& g) {
 
 }  // namespace
 }  // namespace masquerade
-#pragma GCC pop_options
+END_COMPILE_FOR
 
 namespace masquerade {
+bool cpu_has_amx() {
+    unsigned a, b, c, d;  // leaf 7: bit 24 of EDX is AMX-TILE, bit 22 is AMX-BF16
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 24 & d >> 22 & 1);
+}
 const Bf16Form* bf16_amx() {
     static constexpr Bf16Form form = {"amx", configure_tiles, release_tiles, multiply};
     // Linux saves the tiles (8 KiB per thread) only for a process that has asked for permission to use them.
     static const bool permitted = [] {
         constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
         constexpr long tile_data = 18;               // XFEATURE_XTILEDATA
-        return bf16_avx512() && __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
-               syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+        return bf16_avx512() && cpu_has_amx() && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
     }();
     return permitted ? &form : nullptr;
 }
@@ -108,6 +112,7 @@ const Bf16Form* bf16_amx() {
 
 #else
 namespace masquerade {
+bool cpu_has_amx() { return false; }
 const Bf16Form* bf16_amx() { return nullptr; }
 }  // namespace masquerade
 #endif

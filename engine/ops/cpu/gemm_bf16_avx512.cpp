@@ -5,12 +5,12 @@
 // the sum, then the product of the first numbers, each as a fused multiply-add (Intel SDM). Like the AMX instruction,
 // it rounds to nearest, and replaces denormals by zeros in what it reads and writes.
 #include "engine/ops/cpu/gemm_bf16.h"
+#include "engine/ops/cpu/instructions.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
 
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
+COMPILE_FOR("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
 
 namespace masquerade {
 namespace {
@@ -52,7 +52,7 @@ void multiply(const Bf16Block& g) {
 
 }  // namespace
 }  // namespace masquerade
-#pragma GCC pop_options
+END_COMPILE_FOR
 
 namespace masquerade {
 const Bf16Form* bf16_avx512() {

@@ -5,14 +5,14 @@
 // intrinsics and functions that are local to it: if it called a shared function, the linker could make the rest of the
 // program use the copy for AVX-512 (see gemm_block.h).
 #include "engine/ops/cpu/gemm_bf16.h"
+#include "engine/ops/cpu/instructions.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
 
 #include <utility>
 
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
+COMPILE_FOR("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
 
 #include "engine/ops/cpu/gemm_bf16_rows.h"
 
@@ -36,7 +36,7 @@ constexpr int zipped(int e, int numbers, int part, int unit, int half) {
 }
 template <class Numbers, int part, int unit, int half, int... e>
 inline Words zip(Words a, Words b, std::integer_sequence<int, e...>) {
-    return (Words)__builtin_shuffle((Numbers)a, (Numbers)b, Numbers{zipped(e, sizeof...(e), part, unit, half)...});
+    return (Words)__builtin_shufflevector((Numbers)a, (Numbers)b, zipped(e, sizeof...(e), part, unit, half)...);
 }
 // Interleave numbers within the 16-byte quarters of two registers, in units of 16, 32 or 64 bits.
 template <int half>
@@ -216,7 +216,7 @@ void begin_bf16_block(float* block, const Product& c, const Bf16Place& at) {
 void finish_bf16_block(const Bf16Finish& finish) { RowWriter(&finish).write(finish.at.rows); }
 
 }  // namespace masquerade
-#pragma GCC pop_options
+END_COMPILE_FOR
 
 #else
 namespace masquerade {  // on other processors, nothing calls these functions

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Compiles the inner part of the matrix product (gemm_block.h) for each instruction set.
 #include "engine/ops/cpu/gemm_kernel.h"
+#include "engine/ops/cpu/instructions.h"
 
 #include <utility>
 
@@ -12,8 +13,7 @@ namespace masquerade {
 
 // AVX-512, which has 32 vector registers of 16 floats.
 #ifdef __x86_64__
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma")
+COMPILE_FOR("avx512f,avx512bw,avx512vl,avx512dq,fma")
 namespace {
 namespace avx512 {
 constexpr int lanes = 16, tile_rows = 12, vectors = 2;
@@ -22,11 +22,10 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_p
 #include "engine/ops/cpu/gemm_block.h"
 }  // namespace avx512
 }  // namespace
-#pragma GCC pop_options
+END_COMPILE_FOR
 
 // AVX2, which has 16 vector registers of 8 floats.
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
+COMPILE_FOR("avx2,fma")
 namespace {
 namespace avx2 {
 constexpr int lanes = 8, tile_rows = 6, vectors = 2;
@@ -35,7 +34,7 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_p
 #include "engine/ops/cpu/gemm_block.h"
 }  // namespace avx2
 }  // namespace
-#pragma GCC pop_options
+END_COMPILE_FOR
 #endif
 
 // For any machine: vectors of 4 floats. multiply_add() rounds the product, and then the sum.

@@ -3,7 +3,6 @@
 // must be defined before.
 
 typedef float LooseVector __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
-typedef std::int32_t Indices __attribute__((vector_size(4 * lanes)));
 typedef std::uint32_t Words __attribute__((vector_size(4 * lanes)));
 typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), may_alias));
 
@@ -48,7 +47,7 @@ struct Fours {
 };
 template <class Shuffle, int... e>
 inline Vector shuffle(Vector a, Vector b, std::integer_sequence<int, e...>) {
-    return __builtin_shuffle(a, b, Indices{Shuffle::pick(e)...});
+    return __builtin_shufflevector(a, b, Shuffle::pick(e)...);
 }
 template <class Shuffle>
 inline Vector shuffle(Vector a, Vector b) {
