@@ -5,6 +5,7 @@
 #                   KERNELS=engine/ops/gate.cpp those kernels alone, with FROM=tests/emulator/ladder
 # make asan tsan    the tests under sanitizers                    make debug    the programs at -O0, for gdb
 # make deps-mpi     install OpenMPI (Debian): with it, make also builds what several processes need to train together
+# make deb          a Debian package of the programs and the library (MARCH=x86-64-v3: for other machines, too)
 # make bench        ./bench, which times everything
 # make fuzz         strange text through the tokenizer, broken files through all that reads them, parts of several runs through
 #                   all that loads runs, under sanitizers (TARGET=tokenizer, readers or runs; MINUTES=10: of the first two and
@@ -21,6 +22,7 @@
 # make tidy            the checks of .clang-tidy on all code, or on FILES='engine/nn/*.cpp' (clang-tidy 14; ten minutes)
 # make book            the book as web pages with a search, build/book/site/index.html (mkdocs, mkdocs-material)
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
+# CXX=clang++ for another compiler, CXX=aarch64-linux-gnu-g++ MARCH=armv8.2-a for another processor,
 # UNIT=1 to compile each file by itself (else up to 16 of a folder at once: faster for all, slower for one that changes),
 # DEPS=folder with the headers of fmt, nlohmann-json, CLI11 and doctest, NVCC=none for the CPU only, BUILDS=folder instead
 # of build/.
@@ -157,7 +159,7 @@ endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install library lab book clean needs needs-tests $(shown)
+.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install install-programs deb library lab book clean needs needs-tests $(shown)
 mpi_here := $(if $(filter 1,$(MPI_WORKS)),$(BUILD)/libmasquerade_mpi.so)
 walked   := inspect train
 stops    := engine/ops/% engine/nn/% engine/tape/% models/masks/% models/nets/%
@@ -436,6 +438,18 @@ install: $(library) $(shared) $(if $(cuda_here),$(cuda_library)) $(mpi_here)
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|; s|@MARCH@|$(MARCH)|; s|@REQUIRES@|$(if $(FMT_LIB),fmt)|' tools/make/masquerade.pc.in \
 	    > $(root)/lib/pkgconfig/masquerade.pc
 	@echo 'installed masquerade $(version) into $(root)'
+
+# The programs become commands of one program: masquerade train, masquerade generate and so on.
+install-programs: $(first:%=$(BUILD)/%) $(BUILD)/corpus
+	@install -d $(root)/bin $(root)/lib/masquerade
+	@install $^ $(root)/lib/masquerade
+	@install tools/make/masquerade.sh $(root)/bin/masquerade
+	@echo 'installed masquerade and its commands $(notdir $^) into $(root)'
+staged := $(abspath $(BUILD)/deb)
+deb:
+	@rm -rf $(staged)
+	@$(MAKE) install install-programs DESTDIR=$(staged) PREFIX=/usr
+	@tools/make/deb.sh $(staged) $(version) $(MARCH) $(BUILD)/train
 
 clean: ; @rm -rf build $(shown)
 endif

@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# masquerade COMMAND [ARGUMENT ...]: runs one of the programs, which the pages call ./train, ./generate and so on.
+programs=$(dirname "$(readlink -f "$0")")/../lib/masquerade
+case "${1:-}" in
+    '' | -h | --help)
+        echo "usage: masquerade COMMAND [ARGUMENT ...], with one of the commands $(ls "$programs" | xargs)"
+        echo 'masquerade COMMAND --help explains a command.'
+        exit
+        ;;
+    */*) ;;
+    *) if [ -x "$programs/$1" ]; then command=$1 && shift && exec "$programs/$command" "$@"; fi ;;
+esac
+echo "error: there is no command $1; there are $(ls "$programs" | xargs)" >&2
+exit 2
