@@ -46,6 +46,22 @@ is 'a narrowed terminal: bars become as narrow' '29 39 0' "$(bars narrowed.txt)"
 terminal 80 '-,press 0' bash -c "ulimit -f 8; exec '$root/train' --device cpu --threads 1 lm $tiny --data lines.txt save_every=1 --steps 9 --out limited" > limited.txt
 is 'an error clears the bar' '1 0' "$(grep -ac 'error: ' limited.txt) $(bars limited.txt | awk '{ print $NF }')"
 
+# ---- what a terminal of 80 columns shows of a whole training: start, warnings, bar, Ctrl-C, samples, commands ----
+long='which was broken when it fell from the shelf in the kitchen of the house where they live'
+sed "s/\$/ $long/" lines.txt > long-lines.txt
+screen() { python3 "$root/tests/screen.py" 80; }
+terminal 80 '] step ,press 0,] step ,press 1' "$root/train" --device cpu --threads 1 univae $tiny max_length=12 --data long-lines.txt --dev long-lines.txt --minutes 5 --out recorded | screen > screen.txt
+is 'a recording: status' 'status 0' "$(tail -n 1 screen.txt)"
+is 'a recording: broken lines' '' "$(grep ' <broken>' screen.txt)"
+is 'a recording: a long warning is wrapped' 2 "$(grep -A 1 '^warning: 60 of 60 lines' screen.txt | grep -cE '^warning: |^  .*max_length keeps it$')"
+is 'a recording: the bar is alone on its line, and one is left' 1 "$(grep -c '] step ' screen.txt)"
+is 'a recording: the bar' 1 "$(grep -cE '^\[[=> ]+\] step [0-9]+ loss [0-9.]+ ' screen.txt)"
+is 'a recording: in this order' 'text|model|warning|run|memory|saving|saved|after|random samples|stopped|memory|next' \
+    "$(grep -oE '^(text|model|warning|run|memory|saving|saved|after|stopped|next)\b|random samples' screen.txt | paste -sd '|')"
+# The same lines reach a file unbroken.
+train univae $tiny max_length=12 --data long-lines.txt --dev long-lines.txt --steps 1 --out filed > log 2> error
+is 'a file: a long warning is one line' 1 "$(grep -cE '^warning: 60 of 60 lines .* max_length keeps it$' error)"
+
 # ---- text that is not read whole: every family that reads text, with the setting to change ----
 cases=0
 for model in $(families_of "$root/inspect"); do

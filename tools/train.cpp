@@ -11,6 +11,7 @@
 #include "engine/base/named.h"
 #include "engine/base/processes.h"
 #include "engine/base/version.h"
+#include "engine/base/wrap.h"
 #include "engine/io/checkpoint.h"
 #include "engine/tape/trace.h"
 #include "models/runs/origin.h"
@@ -69,6 +70,14 @@ std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
     return std::make_unique<Training>(a.wanted);
 }
 
+// Like say(), but wraps the lines to the width of the terminal if standard output is one.
+template <class... Parts>
+void say_wrapped(fmt::format_string<Said<Parts>...> form, const Parts&... parts) {
+    const auto format = [&](const auto&... values) { return fmt::vformat(form, fmt::make_format_args(values...)); };
+    const std::string lines = format(part_to_say(parts)...);
+    say("{}", Lines{is_terminal(stdout) ? wrapped(lines, terminal_width(stdout)) : lines});
+}
+
 void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
     std::signal(SIGPIPE, SIG_IGN);  // so that the run is saved even if standard output is closed
     const std::unique_ptr<Training> made = training_of(a, common);
@@ -83,12 +92,13 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
                                   ? ""
                                   : fmt::format("{} {} to train on, {} held out; ", t.text.lines(),
                                                 t.text.origin.pairs ? "pairs" : "sentences", t.text.held_out.size());
-    say("text    {}\n        {}vocabulary {}\n", t.text.origin.name, lines, t.run->tokenizer.vocabulary().size());
-    if (const std::string own = t.run->own_text(); !own.empty()) say("        {}\n", own);
-    say("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", t.kind->name, t.run->description(),
-        double(t.run->parameters.count()) / 1e6, name_of(t.run->common().precision), shown(common.device));
+    say_wrapped("text    {}\n        {}vocabulary {}\n", t.text.origin.name, lines,
+                t.run->tokenizer.vocabulary().size());
+    if (const std::string own = t.run->own_text(); !own.empty()) say_wrapped("        {}\n", own);
+    say_wrapped("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", t.kind->name, t.run->description(),
+                double(t.run->parameters.count()) / 1e6, name_of(t.run->common().precision), shown(common.device));
     // was_given: a text that lists which weights were copied (Start::give_weights)
-    if (!t.initial.empty()) say("init    {}\n        {}\n", t.initial, t.was_given);
+    if (!t.initial.empty()) say_wrapped("init    {}\n        {}\n", t.initial, t.was_given);
     std::fflush(stdout);
     if (const int count = processes().count(); count > 1) {
         // All processes must train the same model on the same text, because each of them computes all updates.

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -25,6 +26,7 @@
 #include "engine/base/printable.h"
 #include "engine/base/processes.h"
 #include "engine/base/version.h"
+#include "engine/base/wrap.h"
 #include "engine/nccl/nccl.h"
 #include "engine/ops/cpu/parallel.h"
 #include "input/input.h"
@@ -121,6 +123,12 @@ int own_threads() {
     return std::min(all, std::max(1, machine / launched().local_count));
 }
 
+// Writes a line of log_line() to the terminal, wrapped between words, because the terminal would break it inside words.
+void write_wrapped(const char* line) {
+    const std::string lines = wrapped(line, terminal_width(stderr, INT_MAX));
+    std::fwrite(lines.data(), 1, lines.size(), stderr);
+}
+
 // Logs the error and returns the exit status. If there are several processes, ends all of them. Often all of them fail
 // for the same reason, so each process waits longer than the one before it, and only one of them speaks. If they could
 // not be joined, the first process of each machine speaks.
@@ -149,6 +157,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
     std::signal(SIGPIPE, SIG_DFL);  // a closed pipe ends the program quietly, even if its parent ignores SIGPIPE
     std::signal(SIGXFSZ, SIG_IGN);  // beyond the file size limit, write() fails, and the error names the file
     reserve_standard_streams();
+    if (is_terminal(stderr)) log_sink = write_wrapped;
     try {
         if (together == Together::yes) join_processes();
         Common common;
