@@ -433,7 +433,7 @@ install: $(library) $(shared) $(if $(cuda_here),$(cuda_library)) $(mpi_here)
 	@install -m 644 $(filter-out $(BUILD)/libmasquerade.so,$^) $(root)/lib
 	@ln -sfn $(soname) $(root)/lib/libmasquerade.so
 	@install -D -m 644 library/masquerade.h $(root)/include/masquerade.h
-	@install -D -m 644 python/masquerade.py $(root)/lib/masquerade/masquerade.py
+	@install -D -m 644 python/masquerade.py $(root)/lib/python3/dist-packages/masquerade.py
 	@find input engine tokenizer data models -name '*.h' -exec install -D -m 644 {} $(root)/include/masquerade/{} \;
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|; s|@MARCH@|$(MARCH)|; s|@REQUIRES@|$(if $(FMT_LIB),fmt)|' tools/make/masquerade.pc.in \
 	    > $(root)/lib/pkgconfig/masquerade.pc

@@ -7,7 +7,7 @@
     print(run.decode(z.mean(axis=0, keepdims=True)))     # a sentence between the two
 
 The shared library is $MASQUERADE_LIBRARY, or the first libmasquerade.so that is found beside this file, in build/release of
-the project, in ../lib, or where the system looks for libraries. Options are passed by name: `--no-repeat 3` of ./generate is
+the project, in ../.., or where the system looks for libraries. Options are passed by name: `--no-repeat 3` of ./generate is
 no_repeat=3, and the flag `--parallel` is parallel=True. Every failure raises masquerade.Error with the message of the
 library; wrong arguments and settings raise masquerade.Misuse, a subclass.
 """
@@ -96,7 +96,7 @@ _functions = {
 def _load() -> ctypes.CDLL:
     here = pathlib.Path(__file__).resolve().parent
     name = "libmasquerade.so"
-    places = [here / name, here.parent / "build" / "release" / name, here.parent / "lib" / name]
+    places = [here / name, here.parent / "build" / "release" / name, here.parent.parent / name]
     given = os.environ.get("MASQUERADE_LIBRARY")
     found = given or next((str(path) for path in places if path.exists()), name)
     try:
