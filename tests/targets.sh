@@ -330,9 +330,9 @@ refuses 'vectors of a run that has none' 2 'plain gives no vectors of lines' eva
 refuses 'neighbours by no vectors' 2 'plain is a run of univae that has no vectors of lines' generate plain --nearest sentences.txt
 refuses 'states of no encoder' 2 '--states: plain is a run of univae that has no vectors of lines' generate plain --vectors z.npy --states cls
 refuses 'states for nothing' 2 '--states chooses the vectors of --vectors and --nearest: give one' generate latents --states cls
-refuses 'a posterior for nothing' 2 '--posterior requires --vectors' generate latents --posterior
-refuses 'neighbours of draws' 2 'excludes --posterior' generate latents --vectors z.npy --posterior --nearest sentences.txt
-refuses 'states that are drawn' 2 'excludes --posterior' generate latents --vectors z.npy --posterior --states mean
+refuses 'a posterior for nothing' 2 '--posterior needs --vectors' generate latents --posterior
+refuses 'neighbours of draws' 2 '--posterior cannot be combined' generate latents --vectors z.npy --posterior --nearest sentences.txt
+refuses 'states that are drawn' 2 '--posterior cannot be combined' generate latents --vectors z.npy --posterior --states mean
 refuses 'a posterior of states' 2 '--posterior: mlm is a run of unilm whose vectors have no noise' generate mlm --vectors z.npy --posterior
 is 'slices as in Python' 3 "$(for s in layers:0:1 layers:-1: 0:32 -32: :; do head -n 3 sentences.txt | generate latents --resample $s 2> /dev/null > sliced; echo $(wc -l < sliced) $(cksum < sliced); done | sort -u | cut -d ' ' -f 1 | xargs)"
 refuses 'a slice beyond the latents' 2 'the slice 0:33 is not A:B with numbers of the 32 dimensions' generate latents --resample 0:33

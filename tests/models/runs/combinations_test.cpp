@@ -247,9 +247,9 @@ Strings random_words(std::uint32_t number) {
         Strings values;
         for (const std::string& value : small_values(key, kind.name))
             if (!value.empty() && accepts(keys, key, value)) values.push_back(value);
-        const std::vector<Config::Setting> settings = keys.settings();
+        const std::vector<Config::Setting> declared = keys.settings();
         const auto setting =
-            std::find_if(settings.begin(), settings.end(), [&](const auto& one) { return one.key == key; });
+            std::find_if(declared.begin(), declared.end(), [&](const auto& one) { return one.key == key; });
         const std::string list = setting->expected;
         if (key != "task" && list.find('|') != list.npos && list.find(' ') == list.npos) {
             values.clear();
