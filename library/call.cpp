@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "engine/base/log.h"
+#include "engine/base/printable.h"
 #include "engine/base/version.h"
 #include "engine/ops/cpu/parallel.h"
 #include "tools/device.h"
@@ -48,10 +49,10 @@ int call(const std::function<void()>& body) {
         last_error.clear();
         return MASQUERADE_OK;
     } catch (const BadUsage& e) {
-        last_error = e.what();
+        last_error = printable(e.what());
         return MASQUERADE_MISUSE;
     } catch (...) {
-        last_error = reason_of_failure();
+        last_error = printable(reason_of_failure());
         return MASQUERADE_FAILURE;
     }
 }

@@ -2,7 +2,9 @@
 // What all functions of masquerade.h share: they catch all exceptions, check arguments and handles, and return texts and
 // arrays that C can free.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -40,32 +42,33 @@ std::string line_of(const char* line);
 void with_keys(const char* const* options, const std::function<void(Options&)>& setup,
                const std::function<void()>& body);
 
-// The handles of one type. A handle stays known after it is closed, so that a later use can be refused.
+// The handles of one type. A handle is a number that is never given twice, so a closed one is refused for ever.
+inline std::uintptr_t last_handle = 0;  // of all types, so that a tokenizer is never taken for a run
 template <class Handle>
 class Handles {
   public:
     explicit Handles(const char* what) : what_(what) {}
-    Handle* add(Handle handle) { return all_.emplace(std::make_unique<Handle>(std::move(handle))).first->get(); }
-    // Returns the handle. Throws BadUsage if it is null, unknown or closed.
-    Handle& at(Handle* handle) {
-        expect(handle, what_);
-        if (known(handle) && !closed_.count(handle)) return *handle;
-        throw BadUsage(text("this ", what_, known(handle) ? " is closed" : " is none that the library has opened"));
+    Handle* add(Handle opened) {
+        open_.emplace(++last_handle, std::make_shared<Handle>(std::move(opened)));
+        return reinterpret_cast<Handle*>(last_handle);
     }
-    void close(Handle* handle) {
-        at(handle) = Handle();
-        closed_.insert(handle);
+    // Returns what the handle stands for, which lives until the result is gone, even if a callback closes the handle.
+    // Throws BadUsage if the handle is null, unknown or closed.
+    std::shared_ptr<Handle> at(const Handle* handle) const {
+        expect(handle, what_);
+        const auto number = reinterpret_cast<std::uintptr_t>(handle);
+        if (const auto found = open_.find(number); found != open_.end()) return found->second;
+        throw BadUsage(
+            text("this ", what_, number <= last_handle ? " is closed" : " is none that the library has opened"));
+    }
+    void close(const Handle* handle) {
+        at(handle);
+        open_.erase(reinterpret_cast<std::uintptr_t>(handle));
     }
 
   private:
-    bool known(const Handle* handle) const {
-        for (const auto& each : all_)
-            if (each.get() == handle) return true;
-        return false;
-    }
     const char* const what_;
-    std::set<std::unique_ptr<Handle>> all_;
-    std::set<const Handle*> closed_;
+    std::map<std::uintptr_t, std::shared_ptr<Handle>> open_;
 };
 Handles<masquerade_run>& runs();
 Handles<masquerade_tokenizer>& tokenizers();

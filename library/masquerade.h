@@ -9,8 +9,9 @@
  *         masquerade_generate(run, sentences, 1, options, &lines))
  *         fprintf(stderr, "%s\n", masquerade_error());
  *
- * Every function returns a status, but for masquerade_version() and masquerade_error(). On failure, masquerade_error()
- * says what was wrong, and nothing is stored through pointers to results. No exception leaves the library.
+ * Functions return a status, except masquerade_version(), masquerade_error() and those that free something. If a function
+ * fails, masquerade_error() says what was wrong, and nothing is stored through pointers to results. No exception leaves
+ * the library.
  *
  * options    an array of strings "key=value" that ends with NULL; or NULL, for none. Unless a comment says otherwise,
  *            they are the options of the program that a function names, without the dashes in front and with _ for
@@ -19,7 +20,8 @@
  * results    a text is a string that the caller frees with masquerade_free_text(); every line of it ends with a line
  *            feed. An array is freed with masquerade_free_array(); numbers lie row by row
  * handles    are valid until they are closed. A closed or unknown handle is refused
- * threads    calls of several threads wait for each other, so that one call is computed at a time
+ * threads    any thread may call any function. One call runs at a time, and the others wait
+ * callbacks  run inside a call, in its thread. They may call the library, but must not wait for another thread that does
  */
 #ifndef MASQUERADE_H
 #define MASQUERADE_H
@@ -57,12 +59,12 @@ typedef struct masquerade_array {
     void* data;       /* the numbers, row by row; NULL if there are none */
 } masquerade_array;
 
-/* The version of the library, such as "0.2.0". */
+/* The version of the library, such as "0.2". */
 MASQUERADE_API const char* masquerade_version(void);
 /* The message of the last function that failed in this thread; "" if the last function succeeded. Valid until the next
  * call in this thread. */
 MASQUERADE_API const char* masquerade_error(void);
-/* Frees a text or the numbers of an array, and does nothing for NULL. The array is then empty. */
+/* Free a text, or the numbers of an array, which is empty afterwards. NULL is allowed. */
 MASQUERADE_API void masquerade_free_text(char* text);
 MASQUERADE_API void masquerade_free_array(masquerade_array* array);
 
@@ -72,9 +74,10 @@ MASQUERADE_API int masquerade_log(masquerade_use_line use, void* user);
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
-/* Opens a run folder, one of its steps, or a Hugging Face folder (BERT, RoFormer or NomicBERT), which becomes a unilm
- * that was not trained here. Options: device (cpu or cuda), threads, average (as --average of ./generate). `threads`
- * counts for the whole process, from then on. */
+/* Opens a run folder, one of its steps, or a Hugging Face folder (BERT, RoFormer or NomicBERT), which opens as a run of
+ * unilm with objective=mlm at step 0. Options: device (cpu or cuda); average (as --average of ./generate); max_length (only
+ * for a Hugging Face folder: longest line in tokens, default 512 or what its positions allow); threads (CPU threads of the
+ * whole process, until the number is set again). */
 MASQUERADE_API int masquerade_open(const char* folder, const char* const* options, masquerade_run** run);
 MASQUERADE_API int masquerade_close(masquerade_run* run);
 /* Describes a run in one line of JSON: family, description, step, settings, parameters (their number), vocabulary (its
@@ -83,7 +86,8 @@ MASQUERADE_API int masquerade_describe(masquerade_run* run, char** json);
 
 /* Returns a vector for each line, FLOAT64 (count, size): the latents, or the mean of the last hidden states. Options:
  * states (mean or cls: last hidden states, averaged or of [CLS]), posterior (true: draw latents from their posterior, with
- * noise of the seed and the index of the line), seed. They are those that go with --vectors of ./generate. */
+ * noise that depends on the seed and the index of the line), seed. They mean the same with --vectors of ./generate. If a
+ * line has a tab, only the part before the tab is read. */
 MASQUERADE_API int masquerade_encode(masquerade_run* run, const char* const* lines, size_t count,
                                      const char* const* options, masquerade_array* vectors);
 /* Writes a line for each row of `latents`, FLOAT64 or FLOAT32 (count, size), as --from-vectors of ./generate does. */
@@ -93,21 +97,22 @@ MASQUERADE_API int masquerade_decode(masquerade_run* run, const masquerade_array
 MASQUERADE_API int masquerade_generate(masquerade_run* run, const char* const* lines, size_t count,
                                        const char* const* options, char** text);
 
-/* Returns how likely each line is, FLOAT64 (count, 2): -log p in nats, and the number of predicted tokens. Their sums
- * over held-out lines are what ./evaluate measures: the loss of the first objective that reads such lines (a line is a
- * text or source<TAB>target), the bound of masked diffusion, or nll of univae. Options: importance (samples for univae;
- * 20), seed (1). */
+/* Returns for each line -log p in nats, and the number of its predicted tokens: FLOAT64 (count, 2). A line is a text, or
+ * source<TAB>target. Which p: for a univae, an estimate by `importance` samples of the latents; for masked diffusion, an
+ * upper bound, estimated by random canvases; otherwise the loss of the first objective that reads such lines. If this
+ * objective hides tokens (mlm, plm), only the hidden ones count. The sums over held-out lines are what ./evaluate prints.
+ * Estimates depend on the index of a line in `lines`. Options: importance (default 20), seed (of estimates; default 1). */
 MASQUERADE_API int masquerade_score(masquerade_run* run, const char* const* lines, size_t count,
                                     const char* const* options, masquerade_array* scores);
-/* Returns -log p of each predicted token of a line, FLOAT64 (n), and the tokens, one a line. Runs whose likelihood has no
- * such parts (latents, masked diffusion) are refused. */
+/* Returns -log p of each predicted token of a line, FLOAT64 (n), and the tokens, one a line. Refuses runs whose likelihood
+ * is not a sum over tokens: those with latents, and masked diffusion. */
 MASQUERADE_API int masquerade_score_tokens(masquerade_run* run, const char* line, const char* const* options,
                                            masquerade_array* nats, char** tokens);
 
-/* Computes the attention of a line (a sentence or source<TAB>target), and calls use() for each attention op, in the
- * order of computation. path: of the op, such as "layer.0.attention". rows, columns: the tokens of queries and keys, one
- * a line. p: FLOAT64 (heads, rows, columns), the probability with which a row reads a column, or -1 if it cannot see
- * it. The run must be on the CPU. */
+/* Computes the loss of a line (a sentence or source<TAB>target) as in a first step of training, but without dropout, and
+ * calls use() for each attention op, in the order of computation. Objectives that hide tokens hide them here, too. path: of
+ * the op, such as "layer.0.attention". rows, columns: the tokens of queries and keys, one a line. p: FLOAT64 (heads, rows,
+ * columns), the probability with which a row reads a column, or -1 if it cannot see it. The run must be on the CPU. */
 typedef void (*masquerade_use_attention)(const char* path, const char* rows, const char* columns,
                                          const masquerade_array* p, void* user);
 MASQUERADE_API int masquerade_attention(masquerade_run* run, const char* line, masquerade_use_attention use,
@@ -136,8 +141,8 @@ MASQUERADE_API int masquerade_vocabulary(masquerade_tokenizer* tokenizer, char**
 /* Returns what a mask lets a document of `source` and `target` tokens see, BOOL (queries, keys). `mask` is a name that
  * ./inspect mask lists, or a mask in words. */
 MASQUERADE_API int masquerade_mask(const char* mask, int source, int target, masquerade_array* sees);
-/* Returns the mask in words, for the setting `mask`, in which token i of a document sees token j if sees[i][j] is not
- * zero. `sees` is BOOL (n, n); documents may have at most n tokens. */
+/* Turns a square table, BOOL (n, n), into words for the setting `mask`: token i of a document sees token j if sees[i][j] is
+ * not 0. The tokens include [CLS] and [SEP]; documents of more than n tokens are refused. */
 MASQUERADE_API int masquerade_mask_words(const masquerade_array* sees, char** words);
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Runs in the C interface.
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/log.h"
 #include "library/call.h"
 #include "models/runs/attention_maps.h"
 #include "models/runs/start.h"
@@ -19,18 +21,25 @@ bool is_run(const std::string& path) {
     return std::filesystem::exists(path + "/run.json") || std::filesystem::exists(path + "/state.safetensors");
 }
 
-// Returns a unilm with the weights of a Hugging Face folder.
-std::unique_ptr<Run> foreign_run(const Family& family, const std::string& path, Device device) {
+// Returns a unilm with the weights of a Hugging Face folder, which reads lines of up to `max_length` tokens; 0: of as many
+// as the weights have positions for, but at most 512.
+std::unique_ptr<Run> foreign_run(const Family& family, const std::string& path, int max_length, Device device) {
     const std::unique_ptr<Start> start = Start::open(path);
     const std::unique_ptr<RunSettings> settings = family.settings();
     start->adopt(*settings);
     Config config;
     settings->declare(config);
     config.set("objective", "mlm");
+    const int positions = config.value("rotary") == "true" ? 0 : std::stoi(config.value("positions"));
+    const int longest = max_length > 0 ? max_length : positions > 2 ? std::min(positions, 514) - 2 : 512;
+    config.set("max_target", "2");
+    config.set("max_length", std::to_string(longest));
     const WordPiece reader = start->tokenizer();
     std::unique_ptr<Run> run = family.fresh(*settings, reader.vocabulary(), DType::f32, device);
     run->tokenizer = reader;
-    start->give_weights(*run);
+    std::string warning;
+    log_line("note: ", path, ": ", start->give_weights(*run, &warning), "; lines are cut at ", longest, " tokens");
+    if (!warning.empty()) log_line("warning: ", warning);
     return run;
 }
 
@@ -44,6 +53,7 @@ std::string written(masquerade_run& of, const Strings& lines, const char* const*
         [&](Options& app) {
             how.declare(app);
             app.value("--seed", how.how.seed, "N", "seed of all random numbers");
+            app.reads(of.folder);
         },
         [&] {
             how.how.run = of.folder;
@@ -87,19 +97,21 @@ int masquerade_open(const char* folder, const char* const* options, masquerade_r
         expect(folder, "folder");
         expect(run, "run");
         DeviceOptions device;
-        int average = 0;
+        int average = 0, max_length = 0;
         masquerade_run opened;
         with_keys(
             options,
             [&](Options& app) {
                 device.declare(app);
                 app.number("--average", average, 1, 1000000, "use the mean weights of the last N checkpoints");
+                app.number("--max-length", max_length, 2, 65536, "longest line of a Hugging Face folder, in tokens");
             },
             [&] {
                 const Device on = device.choose();
                 const bool foreign = std::filesystem::exists(text(folder, "/config.json")) && !is_run(folder);
                 opened.family = foreign ? &find_family("unilm") : &family_of_run(folder);
-                opened.run = foreign ? foreign_run(*opened.family, folder, on) : opened.family->load(folder, false, on);
+                opened.run = foreign ? foreign_run(*opened.family, folder, max_length, on)
+                                     : opened.family->load(folder, false, on);
                 if (average > 0) opened.run->average_checkpoints(average);
             });
         opened.folder = folder;
@@ -113,7 +125,8 @@ int masquerade_close(masquerade_run* run) {
 
 int masquerade_describe(masquerade_run* run, char** json) {
     return call([&] {
-        const masquerade_run& of = runs().at(run);
+        const auto held = runs().at(run);
+        const masquerade_run& of = *held;
         expect(json, "json");
         Config config;
         of.run->settings_to_change().declare(config);
@@ -132,7 +145,8 @@ int masquerade_describe(masquerade_run* run, char** json) {
 int masquerade_encode(masquerade_run* run, const char* const* lines, size_t count, const char* const* options,
                       masquerade_array* vectors) {
     return call([&] {
-        const masquerade_run& of = runs().at(run);
+        const auto held = runs().at(run);
+        const masquerade_run& of = *held;
         expect(vectors, "vectors");
         std::string states;
         VectorChoice which;
@@ -145,7 +159,7 @@ int masquerade_encode(masquerade_run* run, const char* const* lines, size_t coun
             },
             [&] {
                 which.set_state(states);
-                const Strings given = lines_of(lines, count);
+                const Strings given = at_tabs(lines_of(lines, count)).left;
                 // An empty line shows how long a vector is if there are no lines.
                 const std::vector<Numbers> rows = of.run->vectors(given.empty() ? Strings{""} : given, which);
                 if (rows.empty())
@@ -160,16 +174,23 @@ int masquerade_encode(masquerade_run* run, const char* const* lines, size_t coun
 
 int masquerade_decode(masquerade_run* run, const masquerade_array* latents, const char* const* options, char** lines) {
     return call([&] {
-        masquerade_run& of = runs().at(run);
+        const auto held = runs().at(run);
+        masquerade_run& of = *held;
         expect(lines, "text");
         const auto rows = std::make_shared<Matrix>();
         rows->numbers = numbers_in(latents, "latents", 2, {MASQUERADE_FLOAT64, MASQUERADE_FLOAT32});
         rows->rows = latents->shape[0], rows->columns = latents->shape[1];
+        for (std::size_t i = 0; i < rows->numbers.size(); i++)
+            if (!std::isfinite(rows->numbers[i]))
+                throw BadUsage(text("latents[", std::int64_t(i) / rows->columns, ", ", std::int64_t(i) % rows->columns,
+                                    "] is ", rows->numbers[i], ", expected a finite number"));
         if (of.family->options != Family::of_latents)
             throw BadUsage(text(of.folder, " is a run of ", of.family->name, ", which has no latents"));
+        if (rows->rows == 0) return give("", lines);
         give(written(of, {}, options,
                      [&](Writing& how) {
-                         if (how.rewrites() || !how.from_vectors.empty())
+                         if (how.rewrites() || !how.from_vectors.empty() || !how.nearest.empty() ||
+                             !how.vectors.empty() || !how.states.empty())
                              throw BadUsage(
                                  "the rows of latents are decoded: leave out options that say what to decode instead");
                          how.from_vectors = "latents", how.given_vectors = rows;
@@ -181,7 +202,8 @@ int masquerade_decode(masquerade_run* run, const masquerade_array* latents, cons
 int masquerade_generate(masquerade_run* run, const char* const* lines, size_t count, const char* const* options,
                         char** out) {
     return call([&] {
-        masquerade_run& of = runs().at(run);
+        const auto held = runs().at(run);
+        masquerade_run& of = *held;
         expect(out, "text");
         give(written(of, lines_of(lines, count), options, [](Writing&) {}), out);
     });
@@ -190,7 +212,8 @@ int masquerade_generate(masquerade_run* run, const char* const* lines, size_t co
 int masquerade_score(masquerade_run* run, const char* const* lines, size_t count, const char* const* options,
                      masquerade_array* scores) {
     return call([&] {
-        const masquerade_run& of = runs().at(run);
+        const auto held = runs().at(run);
+        const masquerade_run& of = *held;
         expect(scores, "scores");
         Numbers all;
         for (const LineScore& s : scores_of(of, lines_of(lines, count), options))
@@ -202,7 +225,8 @@ int masquerade_score(masquerade_run* run, const char* const* lines, size_t count
 int masquerade_score_tokens(masquerade_run* run, const char* line, const char* const* options, masquerade_array* nats,
                             char** tokens) {
     return call([&] {
-        const masquerade_run& of = runs().at(run);
+        const auto held = runs().at(run);
+        const masquerade_run& of = *held;
         expect(nats, "nats");
         expect(tokens, "tokens");
         const LineScore score = scores_of(of, {line_of(line)}, options).at(0);
@@ -210,15 +234,16 @@ int masquerade_score_tokens(masquerade_run* run, const char* line, const char* c
             throw BadUsage(text(of.folder, ": the likelihood of a line is not a sum over its tokens"));
         char* names = nullptr;
         give(as_lines(of.run->pieces_of(score.labels)), &names);
-        const std::unique_ptr<char, void (*)(char*)> held(names, masquerade_free_text);
+        std::unique_ptr<char, void (*)(char*)> kept(names, masquerade_free_text);
         give(score.each, {std::int64_t(score.each.size())}, nats);
-        *tokens = const_cast<std::unique_ptr<char, void (*)(char*)>&>(held).release();
+        *tokens = kept.release();
     });
 }
 
 int masquerade_attention(masquerade_run* run, const char* line, masquerade_use_attention use, void* user) {
     return call([&] {
-        masquerade_run& of = runs().at(run);
+        const auto held = runs().at(run);
+        masquerade_run& of = *held;
         const std::string given = line_of(line);
         if (!use) throw BadUsage("the argument use is NULL");
         if (of.run->parameters.device() != Device::cpu)

@@ -29,9 +29,9 @@ int masquerade_open_tokenizer(const char* path, const char* const* options, masq
 
 int masquerade_tokenizer_of(masquerade_run* run, masquerade_tokenizer** tokenizer) {
     return call([&] {
-        const masquerade_run& of = runs().at(run);
+        const auto held = runs().at(run);
         expect(tokenizer, "tokenizer");
-        *tokenizer = tokenizers().add({std::make_unique<WordPiece>(of.run->tokenizer)});
+        *tokenizer = tokenizers().add({std::make_unique<WordPiece>(held->run->tokenizer)});
     });
 }
 
@@ -42,7 +42,8 @@ int masquerade_close_tokenizer(masquerade_tokenizer* tokenizer) {
 int masquerade_tokenize(masquerade_tokenizer* tokenizer, const char* line, const char* const* options,
                         masquerade_array* tokens) {
     return call([&] {
-        const WordPiece& reader = *tokenizers().at(tokenizer).reader;
+        const auto held = tokenizers().at(tokenizer);
+        const WordPiece& reader = *held->reader;
         const std::string given = line_of(line);
         expect(tokens, "tokens");
         bool characters = false;
@@ -61,7 +62,8 @@ int masquerade_tokenize(masquerade_tokenizer* tokenizer, const char* line, const
 
 int masquerade_detokenize(masquerade_tokenizer* tokenizer, const masquerade_array* ids, char** out) {
     return call([&] {
-        const WordPiece& reader = *tokenizers().at(tokenizer).reader;
+        const auto held = tokenizers().at(tokenizer);
+        const WordPiece& reader = *held->reader;
         expect(out, "text");
         const Numbers numbers = numbers_in(ids, "ids", 1, {MASQUERADE_INT32});
         for (double id : numbers)
@@ -74,7 +76,8 @@ int masquerade_detokenize(masquerade_tokenizer* tokenizer, const masquerade_arra
 
 int masquerade_vocabulary(masquerade_tokenizer* tokenizer, char** tokens) {
     return call([&] {
-        const Vocabulary& vocabulary = tokenizers().at(tokenizer).reader->vocabulary();
+        const auto held = tokenizers().at(tokenizer);
+        const Vocabulary& vocabulary = held->reader->vocabulary();
         expect(tokens, "tokens");
         Strings all;
         for (int id = 0; id < vocabulary.size(); id++) all.emplace_back(vocabulary.token(id));

@@ -14,10 +14,12 @@ int masquerade_train(const char* const* words, const char* const* options, masqu
         std::string resume;
         std::int64_t steps = 0;
         double minutes = -1;
+        Options given;
         wanted.words = strings_of(words);
         with_keys(
             options,
             [&](Options& app) {
+                given = app;
                 app.input("--data", wanted.data, "FILE", "training text");
                 app.input("--dev", wanted.held_out, "FILE", "held-out text");
                 app.input("--vocab", wanted.vocabulary, "FILE", "vocabulary");
@@ -30,6 +32,11 @@ int masquerade_train(const char* const* words, const char* const* options, masqu
                 device.declare(app);
             },
             [&] {
+                for (const Option& option : given.given())
+                    for (const char* of_new : {"--data", "--dev", "--vocab", "--init", "--config", "--out"})
+                        if (!resume.empty() && option.name() == of_new)
+                            throw BadUsage(
+                                text(option.name(), ": resume keeps what the run was started with; leave it out"));
                 wanted.device = device.choose();
                 const auto training = resume.empty() ? std::make_unique<Training>(wanted)
                                                      : std::make_unique<Training>(resume, wanted.words, wanted.device);

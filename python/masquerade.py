@@ -14,20 +14,24 @@ library; wrong arguments and settings raise masquerade.Misuse, a subclass.
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
+import operator
 import os
 import pathlib
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+import signal
+import threading
+from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-Option = Union[str, int, float, bool, os.PathLike]
+Option = Union[str, int, float, bool, os.PathLike, Sequence[str], None]  # None: not given; a list: given several times
 
 __all__ = ["Run", "Tokenizer", "AttentionMap", "Step", "Error", "Misuse", "mask", "mask_words", "train", "on_log", "version"]
 
 
 class Error(Exception):
-    """What the library could not do: the message says what was found, and what was expected."""
+    """Raised if the library cannot do what was asked. The message says what was found, and what was expected."""
 
 
 class Misuse(Error):
@@ -61,6 +65,7 @@ class _Step(ctypes.Structure):
     _fields_ = [("step", ctypes.c_int64), ("loss", ctypes.c_double), ("norm", ctypes.c_double)]
 
 
+_kinds = {"f": "float", "i": "int", "u": "unsigned int", "b": "bool"}
 _types = {1: np.float64, 2: np.float32, 3: np.int32, 4: np.bool_}
 _strings = ctypes.POINTER(ctypes.c_char_p)
 _use_line = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
@@ -117,35 +122,54 @@ _library = _load()
 def _call(function: str, *arguments) -> None:
     status = getattr(_library, "masquerade_" + function)(*arguments)
     if status != 0:
-        raise (Misuse if status == 2 else Error)(_library.masquerade_error().decode())
+        raise (Misuse if status == 2 else Error)(_library.masquerade_error().decode(errors="replace"))
 
 
-def _bytes(text: Union[str, os.PathLike]) -> bytes:
-    encoded = os.fspath(text).encode()
-    if b"\0" in encoded:
+def _encoded(text: bytes) -> bytes:
+    if b"\0" in text:
         raise Misuse("a text has a NUL character, which C cannot read")
-    return encoded
+    return text
 
 
-def _options(options: Dict[str, Optional[Option]]):
+def _line(text: str) -> bytes:
+    if not isinstance(text, str):
+        raise Misuse(f"a line is of type {type(text).__name__}, expected str")
+    return _encoded(text.encode(errors="replace"))
+
+
+def _path(path: Union[str, os.PathLike]) -> bytes:
+    return _encoded(os.fsencode(path))
+
+
+def _words(options: Mapping[str, Option]) -> List[bytes]:
+    """Returns "key=value" for each option or setting."""
     words = []
-    for key, value in options.items():
-        if value is None:
-            continue
-        shown = str(value).lower() if isinstance(value, bool) else os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-        words.append(_bytes(f"{key}={shown}"))
-    return _array_of_strings(words)
+    for key, values in options.items():
+        for value in values if isinstance(values, (list, tuple)) else [values]:
+            if isinstance(value, (bool, np.bool_)):
+                value = "true" if value else "false"
+            if value is not None:
+                value = os.fsencode(value) if isinstance(value, (str, os.PathLike)) else str(value).encode()
+                words.append(_encoded(key.encode() + b"=" + value))
+    return words
 
 
-def _array_of_strings(words: Sequence[bytes]):
+def _array_of_strings(words: Sequence[bytes]) -> ctypes.Array:
     return (ctypes.c_char_p * (len(words) + 1))(*words, None)
 
 
-def _given(lines: Iterable[str]):
-    if isinstance(lines, str):
+def _options(options: Mapping[str, Option]) -> ctypes.Array:
+    return _array_of_strings(_words(options))
+
+
+def _given(lines: Iterable[str]) -> Tuple[ctypes.Array, int]:
+    if isinstance(lines, (str, bytes)):
         raise Misuse("expected a list of lines, found one string; put it into a list")
-    words = [_bytes(line) for line in lines]
+    words = [_line(line) for line in lines]
     return _array_of_strings(words), len(words)
+
+
+# The functions below turn a result of C into one of Python, and free the former.
 
 
 def _take_text(text: ctypes.c_void_p) -> str:
@@ -186,8 +210,11 @@ def _array_from(function: str, *arguments) -> np.ndarray:
     return _take_array(array)
 
 
-def _as_array(numbers: np.ndarray, type_number: int, dimensions: int) -> Tuple[_Array, np.ndarray]:
-    """Returns the array for C, and the numbers, which must live as long as the array is used."""
+def _as_array(numbers: np.ndarray, type_number: int, dimensions: int, kinds: str) -> Tuple[_Array, np.ndarray]:
+    """Returns the array for C, and the numbers, which must live as long as the array is used. `kinds` has the letters of
+    the NumPy types that are allowed."""
+    if numbers.size and numbers.dtype.kind not in kinds:
+        raise Misuse(f"an array has the type {numbers.dtype}, expected {' or '.join(_kinds[kind] for kind in kinds)}")
     if numbers.ndim != dimensions:
         raise Misuse(f"an array has {numbers.ndim} dimensions, expected {dimensions}")
     held = np.ascontiguousarray(numbers, _types[type_number])
@@ -196,36 +223,49 @@ def _as_array(numbers: np.ndarray, type_number: int, dimensions: int) -> Tuple[_
 
 
 class _Guarded:
-    """Calls a function of the user from C. Its first exception ends the work, and is raised again by check()."""
+    """Calls a function of the user from C, inside a `with`. Its first exception ends the work, and is raised again at the end
+    of the `with`. So is Ctrl-C: an exception that Python raises on the way from C to the function would be lost."""
 
     def __init__(self, function: Callable):
-        self.function, self.raised = function, None
+        self.function, self.raised, self.before = function, None, None
+
+    def __enter__(self) -> "_Guarded":
+        ours = threading.current_thread() is threading.main_thread()
+        if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self.before = signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def _interrupt(self, *_) -> None:
+        self.raised = self.raised or KeyboardInterrupt()
+
+    def __exit__(self, *_) -> None:
+        if self.before is not None:
+            signal.signal(signal.SIGINT, self.before)
+        if self.raised is not None:
+            raise self.raised
 
     def __call__(self, *arguments):
         if self.raised is None:
             try:
                 return self.function(*arguments)
-            except BaseException as error:  # also KeyboardInterrupt
+            except BaseException as error:
                 self.raised = error
         return None
-
-    def check(self) -> None:
-        if self.raised is not None:
-            raise self.raised
 
 
 class Tokenizer:
     """A WordPiece tokenizer, of a file or of a run."""
 
     def __init__(self, handle: ctypes.c_void_p):
-        self._handle = handle
+        """For this module; use Tokenizer.open() or Run.tokenizer."""
+        self._handle, self._closed = handle, False
 
     @classmethod
     def open(cls, path: Union[str, os.PathLike], cased: Optional[bool] = None) -> "Tokenizer":
         """Opens vocab.txt, tokenizer.json or the folder that has them. cased: whether capitals and accents are kept; None:
         what the files say."""
         handle = ctypes.c_void_p()
-        _call("open_tokenizer", _bytes(path), _options({"cased": cased}), ctypes.byref(handle))
+        _call("open_tokenizer", _path(path), _options({"cased": cased}), ctypes.byref(handle))
         return cls(handle)
 
     def encode(self, line: str) -> np.ndarray:
@@ -234,13 +274,14 @@ class Tokenizer:
 
     def encode_with_offsets(self, line: str) -> np.ndarray:
         """Returns for each token its id, and the slice of `line` that it comes from: int32 (n, 3)."""
-        return _array_from("tokenize", self._handle, _bytes(line), _options({"characters": True}))
+        return _array_from("tokenize", self._handle, _line(line), _options({"characters": True}))
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """Returns the text of the ids, as a writer would write it."""
-        array, held = _as_array(np.asarray(ids, np.int64).reshape(len(ids)), 3, 1)
-        if held.size and not np.array_equal(held, np.asarray(ids)):
+    def decode(self, ids: Union[Sequence[int], np.ndarray]) -> str:
+        """Returns the text of the ids: pieces are joined to words, and [CLS], [SEP] and [PAD] are left out."""
+        numbers = np.asarray(ids)
+        if numbers.size and numbers.dtype.kind in "iu" and not -(2**31) <= numbers.min() <= numbers.max() < 2**31:
             raise Misuse("an id does not fit into 32 bits")
+        array, held = _as_array(numbers, 3, 1, "iu")
         return _text_of("detokenize", self._handle, ctypes.byref(array))[:-1]
 
     @property
@@ -249,12 +290,20 @@ class Tokenizer:
         return _lines_in(_text_of("vocabulary", self._handle))
 
     def close(self) -> None:
-        """Frees the tokenizer. Later calls of its methods raise Misuse."""
-        _call("close_tokenizer", self._handle)
+        """Frees the tokenizer, once. Later calls of its other methods raise Misuse."""
+        if not self._closed:
+            self._closed = True
+            _call("close_tokenizer", self._handle)
+
+    def __enter__(self) -> "Tokenizer":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
 
     def __del__(self):
         try:
-            _library.masquerade_close_tokenizer(self._handle)  # a second close does nothing
+            self.close()
         except Exception:  # while the interpreter ends
             pass
 
@@ -263,26 +312,28 @@ class Run:
     """A trained model: a run folder of ./train, or a Hugging Face folder (BERT, RoFormer, NomicBERT)."""
 
     def __init__(self, handle: ctypes.c_void_p, folder: str):
-        self._handle, self.folder = handle, folder
+        """For this module; use Run.open()."""
+        self._handle, self.folder, self._closed = handle, folder, False
 
     @classmethod
     def open(cls, folder: Union[str, os.PathLike], device: str = "cpu", threads: Optional[int] = None,
-             average: Optional[int] = None) -> "Run":
+             average: Optional[int] = None, max_length: Optional[int] = None) -> "Run":
         """Opens a run folder, one of its steps, or a Hugging Face folder. device: "cpu" or "cuda". threads: CPU threads of
-        the whole process. average: use the mean weights of the last `average` checkpoints."""
+        the whole process. average: use the mean weights of the last `average` checkpoints. max_length: only for a Hugging
+        Face folder, the longest line in tokens."""
         handle = ctypes.c_void_p()
-        options = _options({"device": device, "threads": threads, "average": average})
-        _call("open", _bytes(folder), options, ctypes.byref(handle))
-        return cls(handle, os.fspath(folder))
+        options = _options({"device": device, "threads": threads, "average": average, "max_length": max_length})
+        _call("open", _path(folder), options, ctypes.byref(handle))
+        return cls(handle, os.fsdecode(folder))
 
     def describe(self) -> dict:
         """Returns family, description, step, settings, parameters (their number), vocabulary (its size), and vectors (the
         size of a vector that encode() returns; 0 if there is none)."""
         return json.loads(_text_of("describe", self._handle))
 
-    @property
+    @functools.cached_property
     def tokenizer(self) -> Tokenizer:
-        """A tokenizer that reads text as the run does."""
+        """A tokenizer that reads text as the run does. It outlives the run."""
         handle = ctypes.c_void_p()
         _call("tokenizer_of", self._handle, ctypes.byref(handle))
         return Tokenizer(handle)
@@ -294,23 +345,27 @@ class Run:
 
     def decode(self, latents: np.ndarray, **options: Option) -> List[str]:
         """Writes a line for each row of `latents`, a float array (lines, size). The options are those of ./generate."""
-        array, held = _as_array(np.asarray(latents), 1, 2)
+        array, held = _as_array(np.asarray(latents), 1, 2, "fiu")
         return _lines_in(_text_of("decode", self._handle, ctypes.byref(array), _options(options)))
 
-    def generate(self, lines: Iterable[str] = (), **options: Option) -> List[str]:
-        """Writes what ./generate writes: a line for each of `lines`, or samples (count=N). If a line has several results,
-        tabs separate them."""
-        return _lines_in(_text_of("generate", self._handle, *_given(lines), _options(options)))
+    def generate(self, lines: Optional[Iterable[str]] = None, **options: Option) -> List[str]:
+        """Writes what ./generate writes: a line for each of `lines`, or samples if there are no `lines` (count=N). If a line
+        has several results, tabs separate them."""
+        given = [] if lines is None else lines if isinstance(lines, (str, bytes)) else list(lines)
+        if lines is not None and not given:
+            return []
+        return _lines_in(_text_of("generate", self._handle, *_given(given), _options(options)))
 
     def score(self, lines: Iterable[str], **options: Option) -> np.ndarray:
         """Returns -log p of each line in nats, and the number of its predicted tokens: float64 (lines, 2). A line is a
-        text, or source<TAB>target. Options: importance (samples for a univae), seed."""
+        text, or source<TAB>target. For a univae and for masked diffusion, this is an estimate, whose random numbers depend
+        on the index of the line. Options: importance (samples for a univae), seed."""
         return _array_from("score", self._handle, *_given(lines), _options(options))
 
     def score_tokens(self, line: str, **options: Option) -> List[Tuple[str, float]]:
         """Returns each predicted token of a line, and its -log p in nats."""
         nats = _Array()
-        tokens = _text_of("score_tokens", self._handle, _bytes(line), _options(options), ctypes.byref(nats))
+        tokens = _text_of("score_tokens", self._handle, _line(line), _options(options), ctypes.byref(nats))
         return list(zip(_lines_in(tokens), _take_array(nats).tolist()))
 
     def attention(self, line: str) -> List[AttentionMap]:
@@ -319,26 +374,27 @@ class Run:
 
         def use(path, rows, columns, p, _user):
             names = [_lines_in(text.decode(errors="replace")) for text in (rows, columns)]
-            maps.append(AttentionMap(path.decode(), *names, _view(p.contents)))
+            maps.append(AttentionMap(path.decode(errors="replace"), *names, _view(p.contents)))
 
-        guarded = _Guarded(use)
-        _call("attention", self._handle, _bytes(line), _use_attention(guarded), None)
-        guarded.check()
+        with _Guarded(use) as guarded:
+            _call("attention", self._handle, _line(line), _use_attention(guarded), None)
         return maps
 
     def close(self) -> None:
-        """Frees the run. Later calls of its methods raise Misuse."""
-        _call("close", self._handle)
+        """Frees the run, once. Later calls of its other methods raise Misuse."""
+        if not self._closed:
+            self._closed = True
+            _call("close", self._handle)
 
     def __enter__(self) -> "Run":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         self.close()
 
     def __del__(self):
         try:
-            _library.masquerade_close(self._handle)  # a second close does nothing
+            self.close()
         except Exception:  # while the interpreter ends
             pass
 
@@ -346,43 +402,46 @@ class Run:
 def mask(name: str, source: int, target: int = 0) -> np.ndarray:
     """Returns what a mask lets a document of `source` and `target` tokens see: bool (queries, keys). `name` is a name that
     ./inspect mask lists, or a mask in words."""
-    return _array_from("mask", _bytes(name), source, target)
+    sizes = [operator.index(size) for size in (source, target)]
+    if max(map(abs, sizes)) > 2**31 - 1:
+        raise Misuse(f"a document of {sizes[0]} and {sizes[1]} tokens, expected fewer")
+    return _array_from("mask", _line(name), *sizes)
 
 
 def mask_words(sees: np.ndarray) -> str:
-    """Returns the setting `mask` of a model in which token i sees token j if sees[i, j]: a bool array (n, n) for documents
-    of at most n tokens."""
-    array, held = _as_array(np.asarray(sees, np.bool_), 4, 2)
+    """Turns a square array of booleans into the setting `mask` of a model in which token i of a document sees token j if
+    sees[i, j]. The tokens include [CLS] and [SEP]; longer documents are refused."""
+    array, held = _as_array(np.asarray(sees), 4, 2, "biu")
     return _text_of("mask_words", ctypes.byref(array))[:-1]
 
 
-def train(model: str = "univae", settings: Optional[Dict[str, Option]] = None, *,
+def train(model: Optional[str] = None, settings: Optional[Mapping[str, Option]] = None, *,
           progress: Optional[Callable[[Step], Optional[bool]]] = None, **options: Option) -> str:
     """Trains a model as ./train does, and returns its run folder.
 
-    model: a model or an objective, such as "univae", "lm" or "seq2seq". settings: {"layers": 4, ...}, as ./train MODEL --help
-    lists them. options: data, dev, vocab, init, out, config, resume, steps, minutes, device, threads. progress(step) is called
-    after each step; if it returns True or raises an exception (Ctrl-C is one), training saves a checkpoint and ends."""
-    words = [] if options.get("resume") else [_bytes(model)]
-    for key, value in (settings or {}).items():
-        words.append(_bytes(f"{key}={str(value).lower() if isinstance(value, bool) else value}"))
+    model: a model or an objective, such as "univae" (default), "lm" or "seq2seq". settings: {"layers": 4, ...}, as
+    `./train MODEL --help` lists them; the seed is one of them. options: data, dev, vocab, init, out, config, resume, steps,
+    minutes, device, threads. progress(step) is called after each step. If it returns True or raises an exception, or if you
+    press Ctrl-C, training saves a checkpoint and ends; the exception is then raised here."""
+    words = ([_line(model)] if model is not None else []) + _words(settings or {})
 
     def use(step, _user):
         now = step.contents
-        return int(bool(progress(Step(now.step, now.loss, now.norm)))) if progress else 0
+        return progress(Step(now.step, now.loss, now.norm)) if progress else False
 
-    guarded = _Guarded(use)
-    callback = _use_step(lambda *arguments: int(bool(guarded(*arguments)) or guarded.raised is not None))
-    folder = _text_of("train", _array_of_strings(words), _options(options), callback, None)
-    guarded.check()
-    return folder[:-1]
+    with _Guarded(use) as guarded:
+        callback = _use_step(lambda *arguments: int(bool(guarded(*arguments)) or guarded.raised is not None))
+        return _text_of("train", _array_of_strings(words), _options(options), callback, None)[:-1]
 
 
 _log_callback = _use_line()
 
 
 def on_log(use: Optional[Callable[[str], None]]) -> None:
-    """Calls use(line) for each note and warning of the library; None: they go to standard error."""
+    """Calls use(line) for each note and warning of the library; None: they go to standard error. An exception of `use` is
+    printed, and the line is lost."""
+    if use is not None and not callable(use):
+        raise Misuse(f"expected a function or None, found {use!r}")
     global _log_callback  # held here, because C calls it later
     callback = _use_line(lambda line, _user: use(line.decode(errors="replace").rstrip("\n"))) if use else _use_line()
     _call("log", callback, None)

@@ -54,6 +54,8 @@ class Options {
     Option input(const std::string& name, std::vector<std::string>& paths, const std::string& shown,
                  const std::string& what);
     Option output(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
+    // Says that the program reads this file or folder, although no option names it, so that no output overwrites it.
+    void reads(const std::string& path);
     // Declares an option whose value is a number from `least` to `most`. --help shows the value as `unit`.
     template <class T, class Number>
     Option number(const std::string& name, T& number, Number least, Number most, const std::string& what,

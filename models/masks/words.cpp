@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "input/number.h"
 #include "models/masks/builder.h"
 
@@ -70,8 +71,8 @@ void MaskWords::read_table(const std::string& digits, Part& part) const {
     for (std::string row; std::getline(in, row, '/');) part.table.push_back(row);
     for (const std::string& row : part.table)
         if (row.size() != part.table.size() || row.find_first_not_of("01") != row.npos)
-            refuse(text("\"rows=\" has ", part.table.size(), " rows, and one of them is \"", row, "\"; expected ",
-                        part.table.size(), " digits 0 or 1 in each row, as in rows=10/11"));
+            refuse(text("\"rows=\" has ", part.table.size(), " rows, and one of them is \"", printable(row, 60),
+                        "\"; expected ", part.table.size(), " digits 0 or 1 in each row, as in rows=10/11"));
     if (part.table.empty()) refuse("\"rows=\" has no rows; expected one group of digits for each, as in rows=10/11");
 }
 
@@ -282,6 +283,8 @@ std::string LayerMasks::unwritable(bool goes_on, bool backward) const {
     return "";
 }
 
-void MaskWords::refuse(const std::string& why) const { throw BadUsage(text("mask \"", words, "\": ", why)); }
+void MaskWords::refuse(const std::string& why) const {
+    throw BadUsage(text("mask \"", printable(words, 120), "\": ", why));
+}
 
 }  // namespace masquerade

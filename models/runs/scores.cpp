@@ -16,15 +16,16 @@ std::vector<LineScore> Run::scores(const Strings&, int, std::uint64_t) const {
 }
 
 std::vector<LineScore> TargetRun::scores(const Strings& lines, int, std::uint64_t seed) const {
+    if (lines.empty()) return {};
     const Split split = at_tabs(lines);
-    const bool pairs = !split.right.empty() && !split.right[0].empty();
+    const bool pairs = !split.right[0].empty();
     for (std::size_t i = 0; i < lines.size(); i++)
         if (split.left[i].empty() || split.right[i].empty() == pairs)
             throw BadInput(text("line ", i + 1, " has ",
                                 split.left[i].empty() ? "no text"
                                 : pairs               ? "no target"
-                                                      : "a tab",
-                                "; expected ", pairs ? "source<TAB>target" : "a text without a tab", ", as line 1 is"));
+                                                      : "a target",
+                                "; expected ", pairs ? "source<TAB>target" : "a text", i > 0 ? ", as line 1 is" : ""));
     const auto part = std::find_if(mixture.parts.begin(), mixture.parts.end(), [&](const ObjectiveMixture::Part& p) {
         return pairs || !p.objective->has(Objective::pairs);
     });
@@ -39,15 +40,15 @@ std::vector<LineScore> TargetRun::scores(const Strings& lines, int, std::uint64_
         }
         return all;
     }
+    if (objective.has(Objective::canvases))
+        throw BadUsage(text("a run of ", common().family(),
+                            " has no likelihood of a line, which is a sum over all orders of insertion"));
     const ObjectiveOptions options = measured_options();
     each_own_batch(
         net().head_stack(), pointers_to(read), 32, [&](const auto& few) { return objective.batch(few, 0, options); },
         [&](Tape& tape, const Batch& batch, std::size_t) {
             tape.begin("scores");
             const TargetNet::Losses losses = net().losses(tape, batch);
-            if (losses.count != batch.labels.count)
-                throw BadUsage(text("a run of ", common().family(),
-                                    " has no likelihood of a line, which is a sum over all orders of insertion"));
             const Numbers numbers = numbers_of(losses.each->view());
             for (int d = 0; d < batch.documents; d++) {
                 LineScore& s = all.emplace_back();
@@ -72,8 +73,11 @@ std::vector<LineScore> UniVaeRun::scores(const Strings& lines, int importance, s
     const Split split = at_tabs(lines);
     for (std::size_t i = 0; i < lines.size(); i++)
         if (split.left[i].empty() || split.right[i].empty() == settings.pairs)
-            throw BadInput(
-                text("line ", i + 1, ": expected ", settings.pairs ? "source<TAB>target" : "a text without a tab"));
+            throw BadInput(text("line ", i + 1, " has ",
+                                split.left[i].empty() ? "no text"
+                                : settings.pairs      ? "no target"
+                                                      : "a target",
+                                "; expected ", settings.pairs ? "source<TAB>target" : "a text"));
     const std::vector<Sentence> read = sentences(split.left, settings.pairs ? split.right : Strings());
     const Numbers nats = importance_weighted_nll(model, pointers_to(read), importance, seed);
     std::vector<LineScore> all;

@@ -86,6 +86,8 @@ int main(int count, char **words) {
     print_text("samples", status, text);
     status = masquerade_score(run, lines, n, few, &a);
     print_array("score", status, &a);
+    status = masquerade_score(run, lines, 1, few, &a);
+    print_array("score of one", status, &a);
     status = masquerade_score_tokens(run, lines[0], none, &a, &text);
     if (status) print_text("score tokens", status, NULL);
     else {

@@ -41,6 +41,7 @@ tried("generate", lambda: run.generate(lines), texts)
 tried("beam", lambda: run.generate(lines, beam=3, n_best=2, scores=True), texts)
 tried("samples", lambda: run.generate(count=3, seed=7), texts)
 tried("score", lambda: run.score(lines, importance=3), numbers)
+tried("score of one", lambda: run.score(lines[:1], importance=3), numbers)
 try:
     pairs = run.score_tokens(lines[0])
     print("tokens:", texts(token for token, _ in pairs))

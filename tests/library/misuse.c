@@ -42,6 +42,7 @@ int main(int count, char **words) {
     const char *options[][2] = {{"nosuch=1", NULL},  {"beam", NULL},        {"=3", NULL},       {"beam=0", NULL},
                                 {"beam=x", NULL},    {"beam=", NULL},       {"top_p=2", NULL},  {"seed=-1", NULL},
                                 {"count=1e9", NULL}, {"from_vectors=/nosuch.npy", NULL}, {"", NULL}, {"temperature=nan", NULL}};
+    char again[4096];
     double z[64] = {0}, bad[64] = {0};
     int32_t ids[] = {1, 2, 1 << 30}, negative[] = {-1};
     unsigned char cells[] = {1, 0, 1, 1, 1, 1};
@@ -140,6 +141,19 @@ int main(int count, char **words) {
         REFUSED(masquerade_train(NULL, options[i], NULL, NULL, &text));
     }
 
+    /* Options that write over files of the run, that do not write a line for a row, or that resume cannot change. */
+    char over[4096];
+    snprintf(over, sizeof over, "vectors=%s/run.json", words[1]);
+    const char *overwrite[] = {over, NULL}, *near[] = {"nearest=/nosuch", NULL}, *states[] = {"states=cls", NULL};
+    snprintf(again, sizeof again, "resume=%s", words[1]);
+    const char *moved[] = {again, "out=/nosuch", NULL}, *renamed[] = {again, "data=/nosuch", NULL};
+    REFUSED(masquerade_generate(run, one, 1, overwrite, &text));
+    REFUSED(masquerade_decode(run, &good, near, &text));
+    REFUSED(masquerade_decode(run, &good, states, &text));
+    REFUSED(masquerade_decode(run, &good, overwrite, &text));
+    REFUSED(masquerade_train(NULL, moved, NULL, NULL, &text));
+    REFUSED(masquerade_train(NULL, renamed, NULL, NULL, &text));
+
     /* Arrays: type, dimensions, sizes, data, numbers. */
     for (int i = 0; i < 64; i++) bad[i] = i % 2 ? NAN : INFINITY;
     for (int type = -1; type < 6; type++) {
@@ -170,8 +184,6 @@ int main(int count, char **words) {
         REFUSED(masquerade_detokenize(t, &a, &text));
     }
     a = good, a.shape[1] -= 1;
-    REFUSED(masquerade_decode(run, &a, NULL, &text));
-    a = good, a.shape[0] = 0;
     REFUSED(masquerade_decode(run, &a, NULL, &text));
     a = good, a.data = NULL;
     REFUSED(masquerade_decode(run, &a, NULL, &text));

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """train.py FOLDER: trains from Python into FOLDER, and prints ok."""
+import os
+import signal
 import sys
+import threading
 
 import numpy as np
 
@@ -36,6 +39,19 @@ try:
     raise SystemExit("the exception of the callback is lost")
 except KeyError:
     assert masquerade.Run.open(f"{folder}/failed").describe()["step"] >= 1
+folder_of_interrupted = f"{folder}/interrupted"
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    train("interrupted", small, steps=100000)
+    raise SystemExit("Ctrl-C is lost")
+except KeyboardInterrupt:
+    assert masquerade.Run.open(folder_of_interrupted).describe()["step"] >= 1
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+try:
+    masquerade.train("lm", resume=f"{folder}/failed", out="other")
+    raise SystemExit("a resumed run takes another folder")
+except masquerade.Misuse:
+    pass
 resumed = masquerade.train(settings={}, resume=f"{folder}/failed", steps=12)
 assert masquerade.Run.open(resumed).describe()["step"] == 12
 

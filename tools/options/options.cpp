@@ -111,6 +111,9 @@ Option Options::output(const std::string& name, std::string& path, const std::st
     file_options.push_back({app_, name, [&] { return std::vector{path}; }, true});
     return value(name, path, shown, what);
 }
+void Options::reads(const std::string& path) {
+    file_options.push_back({app_, "", [path] { return std::vector{path}; }, false});
+}
 #define OPTION_OF(T) template Option Options::value(const std::string&, T&, const std::string&, const std::string&);
 OPTION_OF(std::string)
 OPTION_OF(std::vector<std::string>)

@@ -4,6 +4,8 @@
 // the call need not wait for a worker that has not begun.
 #include "engine/ops/cpu/parallel.h"
 
+#include <unistd.h>
+
 #include <sched.h>
 
 #include <algorithm>
@@ -50,7 +52,8 @@ class Pool {
             stopping_ = true;
         }
         wake_.notify_all();
-        for (std::thread& w : workers_) w.join();
+        // A child of fork() has the objects of the threads, but not the threads.
+        for (std::thread& w : workers_) getpid() == owner_ ? w.join() : w.detach();
     }
 
     void run(std::int64_t pieces, Piece piece, void* context, int team) {
@@ -132,6 +135,7 @@ class Pool {
     std::mutex calls_, sleep_;
     std::condition_variable wake_;
     std::vector<std::thread> workers_;
+    const pid_t owner_ = getpid();
     std::atomic<std::uint64_t> ticket_{0};
     std::atomic<Piece> piece_{nullptr};
     std::atomic<void*> context_{nullptr};
