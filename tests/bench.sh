@@ -31,7 +31,7 @@ is 'a kind that cannot' 'luna refuses:' "$(grep ^luna "$folder/said" | head -n 1
 is 'one row alone' '1 16' "$(grep -c '"kind":"luna"' "$folder/said") $(grep -o '"length":[0-9]*' "$folder/said" | cut -d : -f 2)"
 refuses 'a row that needs too much memory' 1 'softmax on 16 tokens was not measured: error: out of memory' \
     "$bench" attention --lengths 16 --repeats 1 --heads 1024 --size 1024 --kinds softmax
-refuses 'no such kind' 2 'moon not in' "${kinds[@]}" --kinds moon
+refuses 'no such kind' 2 'found moon' "${kinds[@]}" --kinds moon
 refuses 'no such picture' 2 'neither in .svg nor in .png' "${kinds[@]}" --kinds luna --plot "$folder/picture.jpg"
 if command -v gnuplot >/dev/null; then
     "${kinds[@]}" --kinds luna --plot "$folder/picture.svg" >"$folder/said"
@@ -116,7 +116,7 @@ END
         is "$case: whole" 1 "$(grep -c '^  "complete": true' "$folder/saved")"
     done
     refuses 'no such setting' 2 'error: --variants: there is no fast; there are eager, ' tools/bench/compare.py train --bench "$bench" --variants fast
-    refuses 'no such mark' 2 '--marks: x not in' tools/bench/compare.py train --bench "$bench" --marks x
+    refuses 'no such mark' 2 '--marks: expected one of bert-small' tools/bench/compare.py train --bench "$bench" --marks x
     refuses 'no program' 1 'there is no /nowhere' tools/bench/compare.py train --bench /nowhere
 else
     echo 'skipped: without python3 nothing can be set beside ours'
