@@ -59,6 +59,11 @@ class OnSphere : public Latent {
         s.z = vmf_sample(tape, s.z, w, noise_of(tape, y, noise, layer, options.size), "z");
         return s;
     }
+    void scale_noise(double share, float& w, float& w_by_log_kappa, float*) const override {
+        const double angle = std::acos(std::clamp(double(w), -1.0, 1.0));
+        w_by_log_kappa *= float(angle > 0 ? share * std::sin(share * angle) / std::sin(angle) : share * share);
+        w = float(std::cos(share * angle));
+    }
     SphereDistribution::Sample radial(double u) const override { return around().at_share(u); }
     double constant_kl() const override { return change_ ? 0 : around_->kl(); }
     double log_ratio(const double* z, const double* y, const double*) const override {

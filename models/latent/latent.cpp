@@ -117,6 +117,13 @@ LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed
     return noise;
 }
 
+void LatentSpace::scale_noise(LatentNoise& noise, double share) const {
+    for (std::size_t l = 0; l < latents_.size(); l++)
+        for (std::size_t b = 0; b < noise.w[l].size(); b++)
+            latents_[l]->scale_noise(share, noise.w[l][b], noise.w_by_log_kappa[l][b],
+                                     &noise.e[l][b * std::size_t(latents_[l]->options.size)]);
+}
+
 Numbers LatentSpace::prior(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
     return redrawn(Numbers(numbers()), 0, numbers(), seed, line, number);
 }

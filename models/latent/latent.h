@@ -101,6 +101,11 @@ class Latent {
 
     // Latents on the sphere: the u-quantile of the cosine w between z and its mean, and dw / d log kappa.
     virtual SphereDistribution::Sample radial(double /*u*/) const { return {0, 0}; }
+    // Makes the noise of one document smaller (LatentNoise), so that z is only `share` times as far from its mean: scales
+    // e(Z) or, on the sphere, the angle between z and its mean.
+    virtual void scale_noise(double share, float& /*w*/, float& /*w_by_log_kappa*/, float* e) const {
+        for (int i = 0; i < options.size; i++) e[i] = float(share * e[i]);
+    }
     virtual void project(double* /*z*/) const {}  // moves z to the nearest point of the latent space
     // Replaces z, which holds Z standard normal numbers, by a sample of the prior. If the prior depends on the samples
     // of the layers below, these samples must lie just before z in memory.
@@ -206,6 +211,7 @@ class LatentSpace {
     // Returns the noise of training step `step` for the documents of a batch. names[b] is a number that identifies
     // document b, so the noise of a document does not depend on the rest of the batch.
     LatentNoise noise(const std::vector<int>& names, std::uint64_t seed, std::uint32_t step) const;
+    void scale_noise(LatentNoise& noise, double share) const;  // Latent::scale_noise() of every layer and document
     // Returns a latent vector drawn from the prior. It depends only on (seed, line, sample).
     Numbers prior(std::uint64_t seed, std::uint32_t line, std::uint32_t sample) const;
     // Returns z with its numbers [from, to) drawn anew from the prior, given the latents of the layers below. If only

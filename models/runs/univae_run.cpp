@@ -80,6 +80,9 @@ void UniVaeSettings::declare(Config& c) {
     c.add("beta", &beta, "gaussian, gaussian_chain, flow: weight of the KL; also with a learned kappa", 0, 1000);
     c.add("kl_schedule", &kl_schedule, "gaussian, gaussian_chain, flow: schedule of beta; also with a learned kappa",
           {"constant", "linear", "cyclical"});
+    c.add("noise_from", &noise_from,
+          "share of the schedule before which latents have almost no noise: at first an auto-encoder", 0, 1);
+    c.add("noise_over", &noise_over, "share of the schedule over which the noise then grows to its full size", 0, 1);
     c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK] in training", 0, 1);
     c.topic("Text");
     c.add("pairs", &pairs, "read source<TAB>target: encode the source into the latents, and generate the target");

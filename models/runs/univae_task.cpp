@@ -28,7 +28,10 @@ std::string UniVaeTask::next_batch(std::int64_t step) {
 Tensor* UniVaeTask::loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) {
     const UniVaeSettings& s = run_.settings;
     double weight = kl_weight_at(s.kl_schedule, step, schedule_steps, s.beta);
-    const LatentNoise& noise = tape.hold(noise_of(batch()));
+    LatentNoise drawn = noise_of(batch());
+    const double share = noise_share_at(s.noise_from, s.noise_over, step, schedule_steps);
+    if (share < 1) run_.model.space.scale_noise(drawn, share);
+    const LatentNoise& noise = tape.hold(std::move(drawn));
     last_ = run_.model.loss(tape, batch(), &noise, weight);
     return last_.total;
 }

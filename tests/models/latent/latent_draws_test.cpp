@@ -8,6 +8,7 @@
 
 #include "engine/math/normal.h"
 #include "engine/tensor/numbers.h"
+#include "engine/train/schedule.h"
 #include "models/latent/latent.h"
 #include "models/density/prior.h"
 #include "models/scoring/metrics.h"
@@ -43,6 +44,43 @@ TEST_CASE("latent draws: noise goes by seed, step, document and layer, each by i
     CHECK(step.e[0][0] != same.e[0][0]);
     CHECK(seed.w[0][0] != same.w[0][0]);
     CHECK(seed.e[0][0] != same.e[0][0]);
+}
+
+TEST_CASE("latent draws: smaller noise scales angles on the sphere and numbers elsewhere, with their derivatives") {
+    for (const LatentKindRow& row : latent_kinds()) {
+        CAPTURE(row.name);
+        const LatentSpace space = space_of(row.kind);
+        const bool on_sphere = row.kind == LatentKind::vmf || row.kind == LatentKind::power_spherical;
+        const LatentNoise whole = space.noise({7, 9}, 1, 2);
+        for (double share : {1.0, 0.5, 0.01}) {
+            LatentNoise part = whole;
+            space.scale_noise(part, share);
+            for (std::size_t l = 0; l < 3; l++) {
+                for (std::size_t i = 0; i < whole.e[l].size(); i++)
+                    CHECK(part.e[l][i] == (on_sphere ? whole.e[l][i] : float(share * whole.e[l][i])));
+                for (std::size_t b = 0; b < 2 && on_sphere; b++) {
+                    const auto scaled = [&](double w) { return std::cos(share * std::acos(w)); };
+                    const double w = whole.w[l][b], by = whole.w_by_log_kappa[l][b], h = 1e-4;
+                    CHECK(std::abs(part.w[l][b] - scaled(w)) <= 1e-6);
+                    const double slope = (scaled(w + h * by) - scaled(w - h * by)) / (2 * h);
+                    CHECK(std::abs(part.w_by_log_kappa[l][b] - slope) <= 1e-6 + 1e-4 * std::abs(slope));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("latent draws: the share of noise rises from a hundredth to all, when the schedule says so") {
+    CHECK(noise_share_at(0, 0, 0, 0) == 1);
+    CHECK(noise_share_at(0, 0, 5, 100) == 1);
+    CHECK(noise_share_at(0.5, 0, 0, 0) == 0.01);  // the length of the schedule is not known yet
+    CHECK(noise_share_at(0.5, 0, 49, 100) == 0.01);
+    CHECK(noise_share_at(0.5, 0, 50, 100) == 1);
+    CHECK(noise_share_at(0.5, 0.2, 50, 100) == 0.01);
+    CHECK(noise_share_at(0.5, 0.2, 60, 100) == doctest::Approx(0.5));
+    CHECK(noise_share_at(0.5, 0.2, 70, 100) == doctest::Approx(1));
+    CHECK(noise_share_at(0.5, 0.2, 200, 100) == 1);
+    CHECK(noise_share_at(0, 0.5, 25, 100) == doctest::Approx(0.5));
 }
 
 TEST_CASE("latent draws: those of the uniform prior are points of spheres, one for each layer") {

@@ -94,6 +94,36 @@ TEST_CASE("mask in words: what each rule, slice and window lets a token see") {
     });
 }
 
+TEST_CASE("mask in words: a table says which rows see which, of shorter documents its corner") {
+    const std::vector<std::string> table = {"10110", "01001", "11010", "00111", "10001"};
+    const auto bit = [&](int i, int j) { return table[std::size_t(i)][std::size_t(j)] == '1'; };
+    expect("A rows=10110/01001/11010/00111/10001; B causal sees A[0]", [&](Token i, Token j) {
+        if (i.b != j.b) return i.b && j.place == 0;
+        return i.b ? j.place <= i.place : bit(i.place, j.place);
+    });
+    expect("A causal; B rows=10110/01001/11010/00111/10001 sees A", [&](Token i, Token j) {
+        if (i.b != j.b) return i.b;
+        return i.b ? bit(i.place, j.place) : j.place <= i.place;
+    });
+    std::vector<std::vector<bool>> sees(5, std::vector<bool>(5));
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < 5; j++) sees[std::size_t(i)][std::size_t(j)] = bit(i, j);
+    CHECK(words_of_table(sees) == "AB rows=10110/01001/11010/00111/10001");
+    CHECK(seen_cells(words_of_table(sees), 3, 2) == sees);
+    refused("5 rows and 4 columns", [&] { sees[2].pop_back(), words_of_table(sees); });
+    refused("without rows", [] { words_of_table({}); });
+
+    const MaskWords mask("AB rows=10/11");
+    refused("3 rows of part AB, but the table rows= has 2", [&] { mask({{2, 1}}); });
+    const SegmentGraph padded = mask({{1, 1}, {3, 0}}, 1);  // the last document is padding
+    REQUIRE(padded.queries.size() == 2);
+    const QuerySegment& inert = padded.queries[1];
+    const int key = padded.sees[std::size_t(inert.sees_begin)];
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) CHECK(visible(padded, inert, 2 + i, key, 2 + j) == (i < 2 && j <= i));
+    refused("see later rows", [] { MaskWords("AB rows=10/11").written(1, true); });
+}
+
 TEST_CASE("mask in words: as cross-attention, rows of B see what the words say of A") {
     const Documents documents = {{4, 2}, {0, 3}, {1, 1}, {5, 0}, {3, 2}};
     for (const auto& [words, from, to] :
@@ -171,6 +201,10 @@ TEST_CASE("mask in words: a word that says nothing is refused by its name") {
         {"A causal window 3", "\"window\" has no number; expected window=3"},
         {"A causal dilation", "\"dilation\" has no number; expected dilation=N"},
         {"A causal stride=3", "\"stride=3\" has no effect without window=; add window=N"},
+        {"A rows=", "\"rows=\" has no rows"},
+        {"A rows=10", "\"rows=\" has 1 rows, and one of them is \"10\"; expected 1 digits"},
+        {"A rows=10/1", "one of them is \"1\"; expected 2 digits"},
+        {"A rows=10/1x", "one of them is \"1x\"; expected 2 digits"},
         {"A full; B causal over=all sees A", "\"over=all\" has no effect without window="},
     };
     for (const auto& [words, why] : wrong) {

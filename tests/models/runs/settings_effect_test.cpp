@@ -204,6 +204,8 @@ Values context_of(const std::string& key) {
         {"free_bits", {{"latent", "gaussian"}, {"free_bits", "1"}}},
         {"free_bits_of", {{"latent", "gaussian"}, {"free_bits", "2"}}},
         {"kl_schedule", {{"schedule_steps", "4"}}},
+        {"noise_from", {{"schedule_steps", "4"}}},
+        {"noise_over", {{"schedule_steps", "4"}}},
         {"commitment", {{"codes", "8"}}},
         {"source_prior", {{"pairs", "true"}, {"conditional", "true"}}},
         {"positions", {{"rotary", "false"}}},
