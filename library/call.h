@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What all functions of masquerade.h share: they catch all exceptions, check arguments and handles, and return texts and
-// arrays that C can free.
+// The parts that all functions of masquerade.h share: they catch exceptions, check arguments and handles, and return
+// texts and arrays that C can free.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 
 starts='^[^"]*((//|^ *#) (Of|What|By) [a-z]|\. (Of|By) [a-z])'
 words='\b(is told|are told|of another make|its own affair|their own affair|so-manieth|goes on with|gone on with|whatever may)\b'
-files=$(find README.md docs input engine tokenizer data models tools tests -name '*.md' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' \
+files=$(find README.md docs input engine tokenizer data models tools library python tests -name '*.md' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' \
     -o -name '*.sh' -o -name '*.py' | grep -vE '^tests/golden/|plain_words\.sh$' | sort)
 found=$(grep -nE "$starts|$words" $files || true)
 [ "${1:-}" = --list ] && echo "$found"

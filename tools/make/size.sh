@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# size.sh [COMMIT]: prints the size of the C++ and CUDA code by folder, in files, tokens and kilobytes, for the working
-# tree or a commit. A token is a word, a number or one punctuation character; comments and line breaks are not counted.
+# size.sh [COMMIT]: prints the size of the code (C++, CUDA, and the Python of the library) by folder, in files, tokens and
+# kilobytes, for the working tree or a commit. A token is a word, a number or one punctuation character; line breaks and
+# comments that begin with // are not counted.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -15,9 +16,11 @@ cd "$tree"
 # without_comments FILE ...: removes // comments. A // after a colon or a quote is part of a string and stays.
 without_comments() { sed -E 's@(^|[^:"])//.*@\1@' "$@"; }
 folders=(input engine/{base,tensor,math,ops,tape,nn,io,train,check} tokenizer data
-    models/{masks,batch,latent,nets,density,tasks,writing,scoring,runs} tools docs tests)
+    models/{masks,batch,latent,nets,density,tasks,writing,scoring,runs} tools library python docs tests)
 for folder in "${folders[@]}"; do
-    mapfile -t files < <(find "$folder" \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) | sort)
+    [ -d "$folder" ] || continue
+    mapfile -t files < <(find "$folder" \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -path 'python/*.py' \) |
+        sort)
     [ ${#files[@]} -gt 0 ] || continue
     tokens=$(without_comments "${files[@]}" | grep -oE '[A-Za-z0-9_]+|[^A-Za-z0-9_[:space:]]' | wc -l)
     echo "$folder ${#files[@]} $tokens $(cat "${files[@]}" | wc -c)"
