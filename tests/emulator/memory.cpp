@@ -5,6 +5,7 @@
 // threads, even if the result is right.
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <unordered_map>
 
 #include "tests/emulator/block.h"
@@ -297,6 +298,22 @@ HOOKS(16)
 #undef HOOKS
 extern "C" void __tsan_read_range(void* at, std::size_t size) { access(at, size, reads); }
 extern "C" void __tsan_write_range(void* at, std::size_t size) { access(at, size, writes); }
+// Only clang calls these, in place of functions of the C library, and for the guard of a static variable.
+extern "C" void* __tsan_memset(void* to, int value, std::size_t size) {
+    if (size > 0) access(to, size, writes);
+    return std::memset(to, value, size);
+}
+extern "C" void* __tsan_memcpy(void* to, void* from, std::size_t size) {
+    if (size > 0) access(from, size, reads), access(to, size, writes);
+    return std::memcpy(to, from, size);
+}
+extern "C" void* __tsan_memmove(void* to, void* from, std::size_t size) {
+    if (size > 0) access(from, size, reads), access(to, size, writes);
+    return std::memmove(to, from, size);
+}
+extern "C" unsigned char __tsan_atomic8_load(const volatile unsigned char* at, int) {
+    return __atomic_load_n(at, __ATOMIC_SEQ_CST);
+}
 extern "C" void __tsan_vptr_update(void**, void*) {}
 extern "C" void __tsan_vptr_read(void**) {}
 extern "C" void __tsan_init() {}
