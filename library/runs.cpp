@@ -15,12 +15,6 @@ using namespace masquerade;
 
 namespace {
 
-constexpr std::size_t lines_together = 64;  // lines that are written at a time, as ./generate does
-
-bool is_run(const std::string& path) {
-    return std::filesystem::exists(path + "/run.json") || std::filesystem::exists(path + "/state.safetensors");
-}
-
 // Returns a unilm with the weights of a Hugging Face folder, which reads lines of up to `max_length` tokens; 0: of as many
 // as the weights have positions for, but at most 512.
 std::unique_ptr<Run> foreign_run(const Family& family, const std::string& path, int max_length, Device device) {

@@ -40,9 +40,7 @@ int masquerade_train(const char* const* words, const char* const* options, masqu
                 wanted.device = device.choose();
                 const auto training = resume.empty() ? std::make_unique<Training>(wanted)
                                                      : std::make_unique<Training>(resume, wanted.words, wanted.device);
-                training->options.steps = steps;
-                training->options.minutes = minutes >= 0 ? minutes : steps > 0 ? 0 : 10;
-                training->options.to_schedule_end = training->resumed() && minutes < 0 && steps == 0;
+                training->limit(steps, minutes);
                 if (!training->resumed())
                     for (const std::string& warning : training->task->warnings()) log_line(warning);
                 Trainer& trainer = training->trainer();

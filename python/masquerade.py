@@ -253,12 +253,41 @@ class _Guarded:
         return None
 
 
-class Tokenizer:
+class _Opened:
+    """What the library opens: freed by close(), at the end of a `with`, or with the last reference."""
+
+    _close: str  # the function of the library that frees it
+
+    def __init__(self, handle: ctypes.c_void_p):
+        self._handle, self._closed = handle, False
+
+    def close(self) -> None:
+        """Frees what was opened, once. Later calls of other methods raise Misuse."""
+        if not self._closed:
+            self._closed = True
+            _call(self._close, self._handle)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __del__(self):
+        try:
+            self.close()
+        except Exception:  # while the interpreter ends
+            pass
+
+
+class Tokenizer(_Opened):
     """A WordPiece tokenizer, of a file or of a run."""
+
+    _close = "close_tokenizer"
 
     def __init__(self, handle: ctypes.c_void_p):
         """For this module; use Tokenizer.open() or Run.tokenizer."""
-        self._handle, self._closed = handle, False
+        super().__init__(handle)
 
     @classmethod
     def open(cls, path: Union[str, os.PathLike], cased: Optional[bool] = None) -> "Tokenizer":
@@ -289,31 +318,16 @@ class Tokenizer:
         """All tokens; the index of a token is its id."""
         return _lines_in(_text_of("vocabulary", self._handle))
 
-    def close(self) -> None:
-        """Frees the tokenizer, once. Later calls of its other methods raise Misuse."""
-        if not self._closed:
-            self._closed = True
-            _call("close_tokenizer", self._handle)
 
-    def __enter__(self) -> "Tokenizer":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
-
-    def __del__(self):
-        try:
-            self.close()
-        except Exception:  # while the interpreter ends
-            pass
-
-
-class Run:
+class Run(_Opened):
     """A trained model: a run folder of ./train, or a Hugging Face folder (BERT, RoFormer, NomicBERT)."""
+
+    _close = "close"
 
     def __init__(self, handle: ctypes.c_void_p, folder: str):
         """For this module; use Run.open()."""
-        self._handle, self.folder, self._closed = handle, folder, False
+        super().__init__(handle)
+        self.folder = folder
 
     @classmethod
     def open(cls, folder: Union[str, os.PathLike], device: str = "cpu", threads: Optional[int] = None,
@@ -379,24 +393,6 @@ class Run:
         with _Guarded(use) as guarded:
             _call("attention", self._handle, _line(line), _use_attention(guarded), None)
         return maps
-
-    def close(self) -> None:
-        """Frees the run, once. Later calls of its other methods raise Misuse."""
-        if not self._closed:
-            self._closed = True
-            _call("close", self._handle)
-
-    def __enter__(self) -> "Run":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
-
-    def __del__(self):
-        try:
-            self.close()
-        except Exception:  # while the interpreter ends
-            pass
 
 
 def mask(name: str, source: int, target: int = 0) -> np.ndarray:

@@ -14,9 +14,6 @@ using namespace masquerade;
 
 namespace {
 
-// Lines are written in groups of this number. If there are several processes, each of them writes one group at a time.
-constexpr std::size_t lines_together = 64;
-
 // Reads standard input (of process 0) and calls use(lines, number of the first line), in all processes, for as many
 // lines as they write at a time. Lines are counted from 0. On a terminal, calls use() for every single line, so that
 // each line is answered at once. The program never calls stop_requested(), so Ctrl-C ends the program at once, with

@@ -84,10 +84,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     Training& t = *made;
     t.command = a.command;
     t.commit = COMMIT;
-    t.options.steps = a.steps;
-    t.options.minutes = a.minutes >= 0 ? a.minutes : a.steps > 0 ? 0 : 10;
-    // Without a limit, a resumed run continues to the end of its schedule.
-    t.options.to_schedule_end = t.resumed() && a.minutes < 0 && a.steps == 0;
+    t.limit(a.steps, a.minutes);
     const std::string lines = t.text.lines() == 0
                                   ? ""
                                   : fmt::format("{} {} to train on, {} held out; ", t.text.lines(),

@@ -360,11 +360,13 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
     return taken + made;
 }
 
+bool is_run(const std::string& path) {
+    return std::filesystem::exists(path + "/run.json") || std::filesystem::exists(path + "/state.safetensors");
+}
+
 std::unique_ptr<Start> Start::open(const std::string& path) {
-    namespace fs = std::filesystem;
-    if (!fs::is_directory(path)) throw BadInput(text("--init: there is no folder ", path));
-    const bool ours = fs::exists(path + "/run.json") || fs::exists(path + "/state.safetensors");
-    if (!ours) return std::make_unique<FromHuggingFace>(path);
+    if (!std::filesystem::is_directory(path)) throw BadInput(text("--init: there is no folder ", path));
+    if (!is_run(path)) return std::make_unique<FromHuggingFace>(path);
     std::unique_ptr<Run> run = family_of_run(path).load(path, false, Device::cpu);
     if (run->stacks().none())
         throw BadInput(text("--init: ", path, " is a run of ", run->common().family(),

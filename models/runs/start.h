@@ -17,6 +17,9 @@
 
 namespace masquerade {
 
+// Whether the folder is a run or one of its steps, and not a Hugging Face checkpoint.
+bool is_run(const std::string& path);
+
 class Start {
   public:
     virtual ~Start() = default;

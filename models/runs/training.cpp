@@ -199,6 +199,12 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
     options = run->common().train;
 }
 
+void Training::limit(std::int64_t steps, double minutes) {
+    options.steps = steps;
+    options.minutes = minutes >= 0 ? minutes : steps > 0 ? 0 : 10;
+    options.to_schedule_end = resumed() && minutes < 0 && steps == 0;
+}
+
 Trainer& Training::trainer() {
     if (trainer_) return *trainer_;
     if (!command.empty()) (*record_)["command"] = command;

@@ -67,6 +67,9 @@ struct Writing : Searching {
     }
 };
 
+// The number of lines or samples that programs pass to RunWriter::write() at a time.
+constexpr std::size_t lines_together = 64;
+
 struct RunWriter {
     int samples = 0;  // number of samples to generate without input lines; 0: input lines are read
     // Returns one result for each line; each result ends with '\n'. Returns "" if only vectors are saved

@@ -201,8 +201,12 @@ void with_options(const std::string& name, const std::vector<std::string>& words
                   const std::function<void(Options&)>& setup, const std::function<void()>& body) {
     CLI::App app("", name);
     app.set_help_flag();
-    const std::vector<FileOption> others = std::exchange(file_options, {});
-    const std::function<std::string(bool)> help = own_help;
+    // The files and the help of a program that calls the library itself come back at the end.
+    struct Others {
+        std::vector<FileOption> files = std::exchange(file_options, {});
+        std::function<std::string(bool)> help = own_help;
+        ~Others() { file_options = std::move(files), own_help = std::move(help); }
+    } others;
     try {
         Options options(&app);
         setup(options);
@@ -222,13 +226,8 @@ void with_options(const std::string& name, const std::vector<std::string>& words
         guard_files();
         body();
     } catch (const CLI::ParseError& e) {
-        file_options = others, own_help = help;
         throw BadUsage(why_refused(app, e));
-    } catch (...) {
-        file_options = others, own_help = help;
-        throw;
     }
-    file_options = others, own_help = help;
 }
 
 }  // namespace masquerade
