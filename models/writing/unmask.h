@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Generation by a model of masked diffusion. A canvas is a sequence of places, of which some hold tokens and the others
 // are hidden. In each pass, the model computes the logits of hidden places, and tokens are written at some of them.
-// This ends when no place is hidden. docs/diffusion.md, "Writing", describes each option.
+// This ends when no place is hidden. docs/diffusion-writing.md describes each option.
 //
 // The result depends only on the canvas, its numbers `line` and `sample`, the options, the seed and the logits. If two
 // places are equally good, the one further to the left comes first; of equally likely tokens, the smallest id.
