@@ -31,7 +31,7 @@
 //                 (knowledge_mask)                                                     Liu et al. 2020
 //   plm-shuffled  causal; the tokens come in a random order, each with its position in the text. Each row predicts the
 //                 next token in this order without knowing the position of that token, so it can only predict a
-//                 mixture over the remaining positions. The objective exists to show this flaw      docs/unilm.md
+//                 mixture over the remaining positions. The objective exists to show this flaw      docs/permutation.md
 //
 // An encoder and a decoder:
 //   seq2seq       the encoder reads a pair's source; the decoder reads and predicts the target    Vaswani et al. 2017
