@@ -8,7 +8,7 @@
 
 Small valid files of every dtype, ranks 0 to 5, empty tensors, metadata and odd names are broken in one to three places, with
 the length of a header mostly put right. Both readers must accept or refuse alike, and read the same. Prints the counts, and the
-differences by class; docs/checkpoints.md gives the reason for each class. Status 1 if a difference belongs to none.
+differences by class; docs/results/checkpoints.md gives the reason for each class. Status 1 if a difference belongs to none.
 """
 import argparse
 import collections
