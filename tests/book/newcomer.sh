@@ -35,8 +35,8 @@ bash -c "${command/gdb -x tools\/gdb\/gdbinit/gdb -batch -x tools/gdb/gdbinit -x
 grep -q 'decoder\.layer\..* f32' "$room/printed" || { echo 'book: no names and numbers'; exit 1; }
 first=$SECONDS
 echo "$(minutes)names and numbers in a backward"
-tests/book/transcripts.sh README.md docs/debugging.md
-echo "$(minutes)every walk of docs/debugging.md prints what the page shows"
+tests/book/transcripts.sh README.md docs/debugging.md docs/finding-errors.md
+echo "$(minutes)every walk of docs/debugging.md and docs/finding-errors.md prints what the page shows"
 # If lldb is installed, it must print the path, and the first six digits of each number that the page shows.
 if command -v lldb > /dev/null; then
     sed -n 's/^(lldb) //p' docs/debugging.md > "$room/typed"

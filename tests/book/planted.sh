@@ -27,7 +27,7 @@ quoted 'an option of compare.py'  docs/results/decoding.md 's/--sources 1,16 --p
 quoted 'an option between words'  docs/decoding.md 's/^`--scores` prints/`--score-all` prints/' 'has the option --score-all'
 quoted 'a target of make'         docs/debugging.md 's/^make debug$/make debugging/' 'no target debugging'
 quoted 'a program'                docs/prior.md 's|^\./generate RUN --count|./generator RUN --count|' './generator'
-quoted 'test cases'               docs/debugging.md "s/ONLY='\*layernorm/ONLY='*layernrom/" 'no test case'
+quoted 'test cases'               docs/finding-errors.md "s/ONLY='\*layernorm/ONLY='*layernrom/" 'no test case'
 quoted 'a page'                   docs/debugging.md 's|\(ops/layernorm.md\)|(ops/layer_norm.md)|' 'no file docs/ops/layer_norm.md'
 quoted 'an anchor'                docs/labs/01-free-functions.md 's|README.md#the-ops|README.md#ops|' 'makes #ops'
 quoted 'a line of code'           docs/ops/layernorm.md 's/w\[i\] - mean_g - /w[i] + mean_g - /' 'no file of the code has this line'
