@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ./bench many: one run by several processes. Measures steps of training by different numbers of processes, and
-// predicts the time of a step for any number of processes (docs/distributed.md).
+// predicts the time of a step for any number of processes (docs/distributed-cost.md).
 #pragma once
 #include <utility>
 #include <vector>
