@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Checks that the pages and the code agree. docs/README.md says what a page may quote, and how a page marks other text.
-#     tests/book.sh               checks quotations, links and derivations; needs no build, and takes two seconds
+#     tests/book.sh               checks quotations, links, formulas and derivations; needs no build, and takes two
+#                                 seconds. If ./inspect is built, also compares the examples by hand with the engine
 #     tests/book.sh --slow        also builds programs for gdb, types the commands and gdb walks of the pages,
 #                                 follows an editor's launch file, and compiles the op of add-an-op.md
 #     tests/book.sh --self-test   plants faults, which the checks must report with page and line
@@ -27,6 +28,19 @@ derivations() {
     python3 -B tests/book/derivations.py > "$lists/derivations" ||
         grep -E '^(docs|engine|tests)/' "$lists/derivations" || echo 'tests/book/derivations.py: it does not come to its end'
 }
+# formulas PAGE ...: prints what GitHub or KaTeX could not read in a formula
+formulas() {
+    if command -v python3 > /dev/null; then python3 -B tools/make/tex.py "$@" || true; fi
+}
+# examples PAGE ...: runs the examples of the pages (./inspect op ...), if the program is built, and prints the faults
+examples() {
+    if ! command -v python3 > /dev/null || [ ! -x inspect ]; then
+        echo 'book: no ./inspect (make) or no python3 here: the examples by hand are not compared with the engine' >&2
+        return
+    fi
+    python3 -B tests/book/examples.py "$@" > "$lists/examples" || true
+    grep -v '^examples: ' "$lists/examples" || [ -s "$lists/examples" ] || echo 'tests/book/examples.py: it does not come to its end'
+}
 # said_by SCRIPT: if the script fails, adds the lines that it has printed to the faults, or one line if it has printed
 # nothing
 said_by() {
@@ -39,7 +53,7 @@ case ${1:-} in
     --self-test) . tests/book/planted.sh ;;
     --newcomer) exec tests/book/newcomer.sh ;;
     '' | --slow)
-        { whole=1 quotations $pages; derivations; } > "$lists/faults"
+        { whole=1 quotations $pages; derivations; formulas $pages; examples $pages; } > "$lists/faults"
         if [ "${1:-}" = --slow ]; then
             if command -v gdb > /dev/null; then
                 make walks >&2
@@ -55,7 +69,8 @@ case ${1:-} in
         cat "$lists/faults"
         faults=$(grep -vc '^ ' "$lists/faults" || true)
         grep -hs '^derivations: ' "$lists/derivations" || true
+        grep -hs '^examples: ' "$lists/examples" || true
         echo "book: $(wc -w <<< "$pages") pages, $faults faults"
         [ "$faults" = 0 ] ;;
-    *) sed -n '3,9s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '3,10s/^# //p' "$0" >&2; exit 2 ;;
 esac

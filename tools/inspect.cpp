@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ./inspect draws masks and attention, checks the gradients of ops and models, prints the tape of a model, draws the
-// curves of runs, writes a report on a run, and lists the tensors of a checkpoint or saves it for Hugging Face.
+// ./inspect draws masks and attention, checks the gradients of ops and models, runs an op on given numbers, prints the
+// tape of a model, draws the curves of runs, writes a report on a run, and lists the tensors of a checkpoint or saves it
+// for Hugging Face.
 #include <map>
 
 #include "engine/base/named.h"
@@ -68,7 +69,7 @@ void list_attention() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options mask, attention, models, gradients, program, plot, report, checkpoint;
+    Options mask, attention, models, gradients, op, program, plot, report, checkpoint;
     Strings words;
     std::string name, svg;
     ProgramSettings step;
@@ -102,6 +103,10 @@ int main(int argc, char** argv) {
             app.command("gradients", "checks the backward of every op, or of a small model; status 1 if one is wrong");
         gradients.value("words", words, "[OP ... | MODEL [KEY=VALUE ...]]",
                         "beginnings of names of ops (default: all ops); or a model and settings, as for ./train");
+        op = app.command("op", "runs an op on numbers, forward and backward, to compare with what you compute by hand");
+        op.value("op", name, "OP", "an op of engine/ops/ops.h: layernorm, attention, adamw ...").required();
+        op.value("words", words, "NAME=VALUE ...",
+                 "its arguments: x=1,2/3,4 is a matrix of two rows; with dy=..., the backward runs, too");
         program = app.command("program", "one step of a small model, as the tape recorded it");
         program.value("words", step.words, "[MODEL] [KEY=VALUE ...]",
                       "a model (default: univae) and settings, as for ./train; other settings make it small");
@@ -148,6 +153,7 @@ int main(int argc, char** argv) {
         if (attention.chosen()) read.run.empty() ? list_attention() : draw_attention(read);
         if (models.chosen()) list_models();
         if (gradients.chosen()) describes_model(words) ? check_model(words, common.seed) : check_ops(words);
+        if (op.chosen()) run_op(name, words);
         if (program.chosen()) print_program(step, common.seed);
         if (checkpoint.chosen()) inspect_checkpoint(shown, common.seed);
     };

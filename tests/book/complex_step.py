@@ -4,10 +4,13 @@ import cmath
 import pathlib
 import random
 import re
+import sys
 
 H = 1e-30        # the step, along the imaginary axis
 AGREE = 1e-11    # the allowed error, relative to the largest number of a gradient
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/make"))
+import tex       # reads the TeX of the pages
 CASES = []       # name, page, formula, inputs: one for each `op` line of derivations.py
 
 
@@ -106,13 +109,13 @@ def differences(name, formula, inputs):
         yield key, largest(abs(a - b) / size for a, b in zip(found, slopes)) if len(found) == len(slopes) else float("nan")
 
 def misquoted(page, formula):
-    """What the docstring says and the page does not, where any run of spaces is one."""
+    """What the docstring says and the page does not. The page is read without its TeX (tex.py), and spaces do not count."""
     if not (ROOT / page).exists():
         return ["no such page"]
-    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    text = tex.unified(tex.plain((ROOT / page).read_text(encoding="utf-8")))
     lines = [" ".join(line.split()) for line in (formula.__doc__ or "").split("\n")]
     return ["`%s`: derivations.py quotes it, and it is not here" % line if line else "derivations.py quotes nothing"
-            for line in lines if not line or line not in text]
+            for line in lines if not line or tex.unified(line) not in text]
 
 def report(exempt):
     """Prints a line for each op with a backward, then the faults. `exempt`: ops without a case, and why. Returns the status."""

@@ -18,7 +18,7 @@ EXEMPT = {"convert": "not checked: it rounds, and its gradient is by decision th
 
 @op("linear", x=Draw(4, 3), w=Draw(2, 3), b=Draw(2))
 def linear(x, w, b):
-    """dx(M,I) = dy(M,O) w(O,I) dw(O,I) = dy(M,O)^T x(M,I) db(O) = column sums of dy"""
+    """dx = dy w, dw = dy^T x, db_o = Σ_m dy_mo"""
     return x @ w.T + b, lambda dy: dict(dx=dy @ w, dw=dy.T @ x, db=sum(dy))
 
 def norm(x, eps):
@@ -29,7 +29,7 @@ def norm(x, eps):
 
 @op("layernorm", x=Draw(3, 5), w=Draw(5), b=Draw(5), eps=0.01)
 def layernorm(x, w, b, eps):
-    """dw_i = Σ_rows dy_i n_i db_i = Σ_rows dy_i
+    """dw_i = Σ_rows dy_i n_i, db_i = Σ_rows dy_i
     dx_j = r (g_j - mean(g) - n_j mean(g n))"""
     n, r = map(Row, zip(*(norm(row, eps) for row in x)))
 
@@ -53,8 +53,8 @@ KEEP = Row([Row([1, 0, 1, 1, 0]), Row([0, 1, 1, 0, 1]), Row([1, 0, 1, 0, 1]), Ro
 
 @op("residual_norm", x=Draw(4, 5), f=Draw(4, 5), w=Draw(5), b=Draw(5), keep=KEEP, rate=0.25, eps=0.01)
 def residual_norm(x, f, w, b, keep, rate, eps):
-    """ds_i = r (g_i - mean(g) - n_i mean(g n)) dw_i = Σ_rows dy_i n_i db_i = Σ_rows dy_i
-    dx_i = ds_i df_i = ds_i keep_i / (1 - rate)"""
+    """ds_i = r (g_i - mean(g) - n_i mean(g n)) dw_i = Σ_rows dy_i n_i, db_i = Σ_rows dy_i
+    dx_i = ds_i, df_i = ds_i k_i / (1 - ρ)"""
     n, r = map(Row, zip(*(norm(row, eps) for row in x + f * keep / (1 - rate))))
 
     def backward(dy):
@@ -64,7 +64,7 @@ def residual_norm(x, f, w, b, keep, rate, eps):
 
 @op("dropout", x=Draw(4, 5), keep=KEEP, rate=0.25)
 def dropout(x, keep, rate):
-    """dx = dy keep / (1 - rate)"""
+    """dx_i = dy_i k_i / (1 - ρ)"""
     return x * keep / (1 - rate), lambda dy: dict(dx=dy * keep / (1 - rate))
 
 @op("tanh", x=Draw(6))
@@ -109,14 +109,14 @@ def squared_relu(x):
 @op("glu, gelu", x=Draw(3, 8, spread=2), g=lambda a: (a * Φ(a), Φ(a) + a * φ(a)))
 @op("glu, gelu_tanh", x=Draw(3, 8, spread=2), g=lambda a: (gelu_tanh(a)[0], gelu_tanh(a)[1](0 * a + 1)["dx"]))
 def glu(x, g):
-    """da_i = dy_i b_i g'(a_i) db_i = dy_i g(a_i)"""
+    """da_i = dy_i b_i g'(a_i), db_i = dy_i g(a_i)"""
     a, b = (Row(row[at:at + 4] for row in x) for at in (0, 4))
     y, slope = g(a)
     return y * b, lambda dy: dict(dx=by_row(Row.__or__, dy * b * slope, dy * y))
 
 @op("gelu_linear", "gelu", u=Draw(3, 4), w=Draw(2, 4), b=Draw(2))
 def gelu_linear(u, w, b):
-    """backward: du = gelu'(u) (dy W2), dW2 = dyᵀ a, db2 = Σ dy"""
+    """backward: du = gelu'(u) * (dy W_2), dW_2 = dy^T a, db_2 = Σ dy"""
     a = u * Φ(u)
     return a @ w.T + b, lambda dy: dict(du=(Φ(u) + u * φ(u)) * (dy @ w), dw=dy.T @ a, db=sum(dy))
 
@@ -127,7 +127,7 @@ def scale_columns(x, w):
 
 @op("add", a=Draw(2, 3), b=Draw(2, 3))
 def add(a, b):
-    """da = dy db = dy"""
+    """da = dy, db = dy"""
     return a + b, lambda dy: dict(da=dy, db=dy)
 
 
@@ -135,7 +135,7 @@ def add(a, b):
 
 @op("embedding", w=Draw(4, 3), ids=[2, 0, 2, 3, 2])
 def embedding(w, ids):
-    """dw = E^T dy dw_v = Σ dy_n over the rows n with ids_n = v"""
+    """dw = E^T dy, dw_v = Σ_n dy_n over the rows n with ids_n = v"""
     def backward(dy):
         return dict(dw=Row(sum((dy[n] for n, id in enumerate(ids) if id == v), 0 * w[v]) for v in range(len(w))))
     return Row(w[v] for v in ids), backward
@@ -151,12 +151,12 @@ def turned(x, positions, columns, D=4, base=10000):
 
 @op("rotary", x=Draw(3, 10), positions=Row([0, 7, 3]), columns=8)
 def rotary(x, positions, columns):
-    """dx = R_{-p} dy"""
+    """dx = R_(-p) dy"""
     return turned(x, positions, columns), lambda dy: dict(dx=turned(dy, -positions, columns))
 
 @op("linear_rotary", "rotary", x=Draw(3, 3), w=Draw(6, 3), b=Draw(6), positions=Row([2, 7, 0]), columns=4)
 def linear_rotary(x, w, b, positions, columns):
-    """du = R⁻¹ dy, dx = du W, dW = duᵀ x, db = Σ du"""
+    """du = R^(-1) dy, dx = du W, dW = du^T x, db = Σ du"""
     def backward(dy):
         du = turned(dy, -positions, columns)
         return dict(dx=du @ w, dw=du.T @ x, db=sum(du))
@@ -164,7 +164,7 @@ def linear_rotary(x, w, b, positions, columns):
 
 @op("gather_rows", "rows", x=Draw(5, 2), rows=[3, 0, 4])
 def gather_rows(x, rows):
-    """dx = dy at its rows, 0 elsewhere"""
+    """dx_n = dy_m where n is rows_m, 0 elsewhere"""
     def backward(dy):
         return dict(dx=Row(dy[rows.index(n)] if n in rows else 0 * x[n] for n in range(len(x))))
     return Row(x[n] for n in rows), backward
@@ -197,10 +197,10 @@ SEEN = dict(q=Draw(4, 3), k=Draw(5, 3), v=Draw(5, 3), sees=[[0, 1, 4], [], [2], 
 @op("attention", keep=KEEP * 0 + 1, **SEEN)
 @op("attention, dropout", keep=KEEP / 0.75, **SEEN)
 def attention(q, k, v, sees, keep):
-    """`dv_j += p_j keep_j dy`, `dp_j = keep_j dy.v_j`
-    ds_j = p_j (dp_j - delta)
-    delta = Σ_l p_l (dy.v_l) = dy.(Σ_l p_l v_l) = dy.y
-    dq = Σ_j ds_j k_j / sqrt(D) dk_j += ds_j q / sqrt(D)"""
+    """dv_j += p_j κ_j dy and dp_j = κ_j dy . v_j
+    ds_j = p_j (dp_j - Δ)
+    Δ = Σ_l p_l (dy . v_l) = dy . (Σ_l p_l v_l) = dy . y
+    dq = Σ_j ds_j k_j / sqrt(D), dk_j += ds_j q / sqrt(D)"""
     p = [dict(zip(seen, softmax(Row(score(q_i, k[j]) for j in seen)))) if seen else {} for q_i, seen in zip(q, sees)]
     y = Row(sum((p_i[j] * keep_i[j] * v[j] for j in p_i), 0 * v[0]) for p_i, keep_i in zip(p, keep))
 
@@ -219,7 +219,7 @@ def attention(q, k, v, sees, keep):
 
 @op("attention, grouped heads", q=Draw(4, 12), k=Draw(5, 6), v=Draw(5, 6), sees=SEEN["sees"], keep=KEEP / 0.75, H=4, G=2)
 def grouped_attention(q, k, v, sees, keep, H, G):
-    """dk_j of g = Σ_h (Σ ds_j q / sqrt(D)) of h dv_j of g = Σ_h (Σ p_j dy) of h over the heads h that read g"""
+    """dk_j^g = Σ_h (Σ ds_j q / sqrt(D))^h, dv_j^g = Σ_h (Σ p_j dy)^h over the heads h that read g"""
     D, readers = len(q[0]) // H, H // G
     of_head = lambda x, h: Row(row[h * D:(h + 1) * D] for row in x)
     beside = lambda parts: Row(Row(n for part in row for n in part) for row in zip(*parts))
@@ -253,7 +253,7 @@ HASHED = dict(q=Draw(9, 3), k=Draw(9, 3), v=Draw(9, 3), f=Draw(9, 9, moves=False
 @op("lsh_attention, causal", causal=True, **HASHED)
 def lsh_attention(q, k, v, f, rotations, chunk, causal):
     """p_ij = exp(q_i . k_j / sqrt(D) - lse_i) ds_ij = p_ij dy_i . (f_ij v_j - y_i)
-    dq_i = sum_j ds_ij k_j / sqrt(D) dk_j = sum_i ds_ij q_i / sqrt(D) dv_j = sum_i p_ij f_ij dy_i"""
+    dq_i = Σ_j ds_ij k_j / sqrt(D), dk_j = Σ_i ds_ij q_i / sqrt(D), dv_j = Σ_i p_ij f_ij dy_i"""
     P = found(q, rotations, chunk, causal)
     lse = [log_sum_exp(Row(score(q_i, k[j]) for j in P_i)) for q_i, P_i in zip(q, P)]
     p = lambda i, j: exp(score(q[i], k[j]) - lse[i])
@@ -271,8 +271,8 @@ def lsh_attention(q, k, v, f, rotations, chunk, causal):
 
 @op("local_lambda", q=Draw(4, 3), e=Draw(5, 3), v=Draw(5, 3), sees=[[0, 1], [], [1, 2, 3, 4], [0, 3]], reach=2)
 def local_lambda(q, e, v, sees, reach):
-    """so with asked_no = v_(n+o) . G_n
-    dq_n = sum_o asked_no e_o de_o = sum_n asked_no q_n dv_j = sum_(n: j = n+o) (e_o . q_n) G_n"""
+    """so with a_no = v_(n+o) . G_n
+    dq_n = Σ_o a_no e_o, de_o = Σ_n a_no q_n, dv_j = Σ_(n,o: j = n+o) (e_o . q_n) G_n"""
     pairs = [(n, o + reach, n + o) for n in range(len(q)) for o in range(-reach, reach + 1) if n + o in sees[n]]
     y = 0 * q
     for n, o, j in pairs:
@@ -290,13 +290,14 @@ def local_lambda(q, e, v, sees, reach):
 
 @op("head_scores", x=Draw(3, 4), p=Draw(2, 4), s=0.7)
 def head_scores(x, p, s):
-    """dx_nd = Σ_r dy_nr (s p_rd) dp_rd = s Σ_n dy_nr x_nd"""
+    """dx_nd = Σ_r dy_nr (s p_rd), dp_rd = s Σ_n dy_nr x_nd"""
     return s * (x @ p.T), lambda dy: dict(dx=dy @ (s * p), dp=s * (dy.T @ x))
 
 def feature_map(t, x, s, kind):
-    """positive, hyperbolic dt_r = dy_r - dy_R+r (the second for hyperbolic only)
-    trigonometric, rfa (cos t)' = -sin t, (sin t)' = cos t
-    relu [t > 0] softplus 2^t / (1 + 2^t) elu 1 where t > 0, else exp(t)
+    """| positive, hyperbolic | dt_r = dy_r - dy_(R+r) (the second for hyperbolic only) |
+    | trigonometric, rfa | (cos t)' = -sin t, (sin t)' = cos t |
+    | relu | the slope is [t > 0] | | softplus | the slope is 2^t / (1 + 2^t) |
+    | elu | the slope is 1 where t > 0, else exp(t) |
     dx = s² x dh, dh = -Σ dy or dh = Σ dy y"""
     R, h, one, two_t = len(t), s * s * (x @ x) / 2, 0 * t + 1, exp(math.log(2) * t)
     y, slope = dict(
@@ -319,14 +320,14 @@ for kind in "positive hyperbolic trigonometric rfa relu softplus elu".split():
 
 # Query i has seen the first seen_i keys. Each pair of a query and a key is weighed here, without a state.
 def state_attention(x, s, k, v, seen, pack, read, a=None, floor=0):
-    """attend db_r = p_r (u_r - sum_t p_t u_t), dx = sum_r db_r K_r / sqrt(D)
-    kernel dx_r = p_r (u_r - y . G) (log features; of a sum: (n_r / sum) (u_r - y . G))
-    linear dx_r = u_r
-    dv_j = sum_r e^(s_jr) A_r dk_j = sum_r e^(s_jr) B_r ds_jr = e^(s_jr) (A_r . v_j + B_r . k_j - L_r)
-    with `lost` what the normaliser takes back: p_r u_r + db_r b_r (attend), p_r (y . G) (kernel), p_r u_r (linear)
-    For sums e^(-z) is 1 / n_r, and e^(s) is s in dv and dk, 1 in ds; where n_r is the number of keys, L is 0.
-    da_j = (1 - g_j) dlog(g_j) - g_j c_j
-    y . G is left out of dx and lost, and such a query adds y . G to the sum"""
+    """attend: db_r = p_r (u_r - Σ_t p_t u_t), dx = Σ_r db_r K_r / sqrt(D)
+    kernel: dx_r = p_r (u_r - y . G) (log features; of a sum: n_r / (Σ_t x_t n_t) (u_r - y . G))
+    linear: dx_r = u_r
+    dv_j = Σ_r e^(s_jr) A_r, dk_j = Σ_r e^(s_jr) B_r, ds_jr = e^(s_jr) (A_r . v_j + B_r . k_j - L_r)
+    | attend | p_r u_r + db_r b_r | | kernel | p_r u_r - p_r (u_r - y . G) = p_r (y . G) | | linear | p_r u_r |
+    For sums e^(-z) is 1 / n_r, and e^s is s in dv and dk, 1 in ds; where n_r is the number of keys, L is 0.
+    da_j = (1 - g_j) d log g_j - g_j c_j
+    y . G is left out of dx and of ℓ, and such a query adds y . G to the sum"""
     exponential, counted, root = pack == "exponential", pack == "sum" and read != "kernel", math.sqrt(len(k[0]))
     g = 1 / (1 + exp(-a)) if a else None
     gates = lambda i, j: (1 - g[j]) * math.prod(g[j + 1:seen[i]]) if g else 1
@@ -385,11 +386,11 @@ op("state_attention, gates, a sum at its floor", a=Draw(5), floor=24, **POSITIVE
 
 @op("sinkhorn", q=Draw(5, 3), k=Draw(5, 3), v=Draw(5, 2), block=2, K=3, temperature=0.75)
 def sinkhorn(q, k, v, block, K, temperature):
-    """dK_v[t] = sum_u w_uv dK'_u[t] d log S_uv = sum_t w_uv (g_v - sum_v' w_uv' g_v')
-    Then `dR = G`, `dr^K_u = -sum_v G_uv`, `dc^K_v = -sum_u G_uv`.
-    P_uv = exp(R_uv - c^k_v - r^k_u) dR_uv += dr^k_u P_uv dc^k_v -= sum_u dr^k_u P_uv
-    Q_uv = exp(R_uv - r^(k-1)_u - c^k_v) dR_uv += dc^k_v Q_uv dr^(k-1)_u -= sum_v dc^k_v Q_uv
-    dq_u = sum_v dR_uv k_v / (sqrt(D) temperature) dk_v = sum_u dR_uv q_u / (sqrt(D) temperature)"""
+    """dK_v[t] = Σ_u w_uv dK'_u[t], d log S_uv = Σ_t w_uv (g_v - Σ_v' w_uv' g_v')
+    dR = G, dr^K_u = -Σ_v G_uv, dc^K_v = -Σ_u G_uv
+    P_uv = exp(R_uv - c^k_v - r^k_u), dR_uv += dr^k_u P_uv, dc^k_v -= Σ_u dr^k_u P_uv
+    Q_uv = exp(R_uv - r^(k-1)_u - c^k_v), dR_uv += dc^k_v Q_uv, dr^(k-1)_u -= Σ_v dc^k_v Q_uv
+    dq_u = Σ_v dR_uv k_v / (sqrt(D) τ), dk_v = Σ_u dR_uv q_u / (sqrt(D) τ)"""
     blocks = [range(len(q))[first:first + block] for first in range(0, len(q), block)]
     mean_q, mean_k = (Row(mean(of[rows[0]:rows[-1] + 1]) for rows in blocks) for of in (q, k))
     sharp, shares = 1 / (math.sqrt(len(q[0])) * temperature), lambda rows: by_row(lambda row: row / sum(row), rows)
@@ -425,9 +426,9 @@ def sinkhorn(q, k, v, block, K, temperature):
 @op("sinkhorn, causal", "sinkhorn", q=Draw(7, 3), k=Draw(7, 3), v=Draw(7, 2), block=2, K=3, temperature=0.75)
 def sinkhorn_causal(q, k, v, block, K, temperature):
     """q_u = mean of the queries up to the first row of block u
-    c^k_uv = log sum_(v<i<=u) exp(R_iv - r^(k-1)_i) r^k_u = log sum_(v<u) exp(R_uv - c^k_uv)
-    T_iv = sum_(u>=i) G_uv exp(c^k_iv - c^k_uv) Q_iv = T_iv exp(R_iv - r^(k-1)_i - c^k_iv)
-    dR_iv += Q_iv dr^(k-1)_i = -sum_v Q_iv"""
+    c^k_uv = log Σ_(v<i<=u) exp(R_iv - r^(k-1)_i), r^k_u = log Σ_(v<u) exp(R_uv - c^k_uv)
+    T_iv = Σ_(u>=i) G_uv exp(c^k_iv - c^k_uv), Q_iv = T_iv exp(R_iv - r^(k-1)_i - c^k_iv)
+    dR_iv += Q_iv, dr^(k-1)_i = -Σ_v Q_iv"""
     U = (len(q) + block - 1) // block
     pairs = [(u, v) for u in range(U) for v in range(u)]
     sharp = 1 / (math.sqrt(len(q[0])) * temperature)
@@ -480,15 +481,15 @@ def normalise(x):
 
 @op("normalise, held", x=Draw(4, spread=1e-8))
 def normalise_held(x):
-    """Where |x| <= 1e-6 the factor is held at 1e6: `y = 1e6 x` is linear there, and its gradient is `dx = 1e6 dy`"""
+    """Where |x| <= 10^(-6) the factor is held at 10^6: y = 10^6 x is linear there, and its gradient is dx = 10^6 dy"""
     size = sqrt(x @ x)
     return x / (size if real(size) > 1e-6 else 1e-6), lambda dy: dict(dx=1e6 * dy)
 
 @op("vmf_sample", mu=Draw(4), w=Draw(spread=0.3), e=Draw(4, moves=False))
 def vmf_sample(mu, w, e):
-    """Call `h = (c/|u|) (g - (g.nu) nu)`.
-    dmu = w g - s h - (h.mu) e
-    dw = g.mu - (w/c) g.nu"""
+    """h = (c/|u|) (g - (g . ν) ν)
+    dμ = w g - s h - (h . μ) e
+    dw = g . μ - w / c g . ν"""
     s = e @ mu
     u = e - s * mu
     size, c = sqrt(u @ u), sqrt(1 - w * w)
@@ -507,9 +508,9 @@ def integral(f, a, b):
 @op("vmf_sample, learned kappa", kappa=Draw(around=4), s=lambda v: 1 - v, w=0.3, Z=6)
 @op("vmf_sample, learned kappa of power-spherical", kappa=Draw(around=4), s=lambda v: math.log(2) - log(1 + v), w=0.3, Z=6)
 def learned_kappa(kappa, s, w, Z):
-    """dw/dkappa = -(dF/dkappa) / f(w) f the density of w
-    dF/dkappa = -∫ from -1 to w of f(v) (s(v) - E s) dv where f(v) ~ exp(-kappa s(v)) (1 - v²)^((Z-3)/2)
-    dKL/dkappa = kappa Var(s)"""
+    """dw / dκ = -dF/dκ / f(w) f the density of w
+    dF / dκ = -∫_(-1)^w f(v) (s(v) - s¯) dv where f(v) ~ exp(-κ s(v)) (1 - v^2)^((Z-3)/2)
+    dKL / dκ = κ Var(s)"""
     def densities(kappa):
         weight = lambda v: exp(-kappa * s(v)) * (1 - v * v) ** ((Z - 3) / 2)
         mass = integral(weight, -1, 1)
@@ -533,21 +534,21 @@ def clamped(l):
 
 @op("gaussian_sample", "gaussian", mu=Draw(9), l=Draw(9, spread=8), e=Draw(9, moves=False))
 def gaussian_sample(mu, l, e):
-    """dmu = dz dl = dz e exp(l/2) / 2
-    Outside the clamp l does not move the result: `dl = 0`."""
+    """δz = δμ + 1 / 2 e exp(l/2) δl, dμ = dz, dl = 1 / 2 dz e exp(l/2)
+    Outside the clamp l does not move the result: dl = 0."""
     l, inside = clamped(l)
     return mu + exp(l / 2) * e, lambda dz: dict(dmu=dz, dl=inside * dz * e * exp(l / 2) / 2)
 
 @op("gaussian_kl", "gaussian", mu=Draw(9), l=Draw(9, spread=8))
 def gaussian_kl(mu, l):
-    """dmu = dkl mu dl = dkl (exp l - 1) / 2"""
+    """dμ = dkl μ, dl = 1 / 2 dkl (exp l - 1)"""
     l, inside = clamped(l)
     return sum(mu * mu + exp(l) - l - 1) / 2, lambda dkl: dict(dmu=dkl * mu, dl=inside * dkl * (exp(l) - 1) / 2)
 
 @op("gaussian_kl, prior", "gaussian", mu=Draw(9), l=Draw(9, spread=8), m=Draw(9), p=Draw(9, spread=8))
 def gaussian_kl_of_prior(mu, l, m, p):
-    """dmu = dkl d exp(-p) dl = dkl (exp(l - p) - 1) / 2
-    dm = -dmu dp = dkl (1 - d² exp(-p) - exp(l - p)) / 2"""
+    """dμ = dkl d exp(-p), dl = 1 / 2 dkl (exp(l - p) - 1)
+    dm = -dμ, dp = 1 / 2 dkl (1 - d^2 exp(-p) - exp(l - p))"""
     (l, l_inside), (p, p_inside), d = clamped(l), clamped(p), mu - m
     return (d * d * exp(-p) + exp(l - p) - (l - p) - 1) / 2, lambda dkl: dict(
         dmu=dkl * d * exp(-p), dl=l_inside * dkl * (exp(l - p) - 1) / 2,
@@ -574,7 +575,7 @@ def minor(W, i, j):
 
 @op("log_det", "flow", W=Draw(3, 3))
 def log_det(W):
-    """dW = dlog_det (W⁻¹)ᵀ"""
+    """dW = dlog_det (W^(-1))^T"""
     inverse_T = Row(Row((-1) ** (i + j) * det(minor(W, i, j)) / det(W) for j in range(3)) for i in range(3))
     return log(det(W) * (2 * positive(det(W)) - 1)), lambda dlog_det: dict(dW=dlog_det * inverse_T)
 
@@ -586,7 +587,7 @@ def actnorm(x, s, b):
 
 @op("lu_matrix", "flow", M=Draw(3, 3))
 def lu_matrix(M):
-    """dL = G Vᵀ below the diagonal, dV = Lᵀ G on and above it, ds_k also has dlog_det / s_k"""
+    """dL = G V^T below the diagonal, dV = L^T G on and above it, ds_k also has dlog_det / s_k"""
     L = Row(Row(M[i][j] if j < i else 1.0 * (i == j) for j in range(3)) for i in range(3))
     V = Row(Row(M[i][j] if j >= i else 0.0 for j in range(3)) for i in range(3))
     product, s = L @ V, Row(M[k][k] for k in range(3))
@@ -601,7 +602,7 @@ def lu_matrix(M):
 
 @op("flow_kl", "flow", l=Draw(3, 4, spread=5), u=Draw(3, 4), log_dets=Draw(3), log_det=Draw(), e=Draw(3, 4, moves=False))
 def flow_kl(l, u, log_dets, log_det, e):
-    """du = dkl u, dl = -dkl / 2, dlog_dets = -dkl, dlog_det = -Σ dkl"""
+    """du = dkl u, dl = -dkl / 2, dΛ_n = -dkl, dΛ = -Σ dkl"""
     l, inside = clamped(l)
     return by_row(sum, u * u - e * e - l) / 2 - log_dets - log_det, lambda dkl: dict(
         du=by_row(Row.__mul__, u, dkl), dl=by_row(Row.__mul__, inside, -dkl / 2), dlog_dets=-dkl, dlog_det=-sum(dkl))
@@ -614,7 +615,7 @@ def straight_through(y, q):
 
 @op("distance", "codes", y=Draw(4), q=Draw(4, moves=False), weight=0.3)
 def distance(y, q, weight):
-    """dy = 2 weight ddistance (y - q)"""
+    """dy = 2 λ ddistance (y - q)"""
     return weight * ((y - q) @ (y - q)), lambda ddistance: dict(dy=2 * weight * ddistance * (y - q))
 
 
@@ -626,9 +627,9 @@ TARGETS = dict(h=Draw(4, 3), w=Draw(5, 3), b=Draw(5), targets=[2, 0, 2, 4], weig
 @op("cross_entropy, smoothed", e=0.1, **TARGETS)
 def cross_entropy(h, w, b, targets, weights, e):
     """q_v = (1 - e) [v = t] + e/V
-    da_v = (p_v - q_v) weight
-    h1 = Σ_v da_v w_v w1_v = Σ_n da_nv h_n b1_v = Σ_n da_nv
-    dh = dtotal h1 dw = dtotal w1 db = dtotal b1"""
+    da_v = (p_v - q_v) ω
+    h^1 = Σ_v da_v w_v, w^1_v = Σ_n da_nv h_n, b^1_v = Σ_n da_nv
+    dh = dtotal h^1, dw = dtotal w^1, db = dtotal b^1"""
     V, a = len(b), h @ w.T + b
     lse = by_row(log_sum_exp, a)
     loss = Row(lse_n - (1 - e) * a_n[t] - e / V * sum(a_n) for lse_n, a_n, t in zip(lse, a, targets))
@@ -666,7 +667,7 @@ ASKED = dict(z=Draw(6, 2), lse=Draw(4, 2), share=[0.5, 0.5, 0.3, 0.2, 0.4, 0.7],
 @op("slot_loss", mix=Draw(4, 2), place=Draw(4), joint=False, **ASKED)
 @op("slot_loss, joint", mix=Draw(3, 2), joint=True, **ASKED)
 def slot_loss(z, lse, mix, share, slots, choices, joint, place=None):
-    """dz_jk = -dloss share_j ρ_jk dmix_k = dloss (w π_k - t_k)
+    """dz_jk = -dloss σ_j ρ_jk dmix_k = dloss (w π_k - t_k)
     dlse_mk = dloss t_mk, joint: dloss t_gk exp(lse_mk - n_gk)
     dplace_m = dloss (w_g p(m) - w_m)"""
     units = slots if joint else [[m] for m in range(len(choices))]    # each has its own π and n; for one slot n is lse
@@ -696,7 +697,7 @@ def slot_loss(z, lse, mix, share, slots, choices, joint, place=None):
 
 @op("weighted_sum", x=Draw(4), weights=Draw(4, moves=False))
 def weighted_sum(x, weights):
-    """dx_i = dy weight_i"""
+    """dx_i = dy ω_i"""
     return weights @ x, lambda dy: dict(dx=dy * weights)
 
 

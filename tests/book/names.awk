@@ -105,11 +105,12 @@ function span(line, quoted, near,    word, count, i, file, name, found, many) {
     names_stand(line, quoted, 0)
 }
 # the spans of a paragraph, a cell, a heading
-function spans(line, text, near,    part, count, i, at) {
+function spans(line, text, near,    part, count, i, at, formula) {
     count = split(text, part, "`")
     at = line
     for (i = 1; i <= count; i++) {
-        if (i % 2 == 0 && i < count) span(at, part[i], near)
+        formula = part[i - 1] ~ /\$$/ && part[i + 1] ~ /^\$/  # $`...`$
+        if (i % 2 == 0 && i < count && !formula) span(at, part[i], near)
         at += gsub(/\n/, "\n", part[i])
     }
 }

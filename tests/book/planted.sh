@@ -42,7 +42,7 @@ if (whole=1 quotations $pages) | grep -q 'quoted_by_nobody'; then passed=$((pass
 # derived NAME FILE SED FAULT: after `sed SED FILE`, derivations.py must print FAULT
 derived() {
     local found
-    rm -rf "$lists/tree" && mkdir "$lists/tree" && cp -r --parents docs/ops engine/ops/ops.h tests/book "$lists/tree"
+    rm -rf "$lists/tree" && mkdir "$lists/tree" && cp -r --parents docs/ops engine/ops/ops.h tests/book tools/make/tex.py "$lists/tree"
     sed -i "$3" "$lists/tree/$2"
     found=$(python3 -B "$lists/tree/tests/book/derivations.py" || true)
     if grep -qF -- "$4" <<< "$found"; then passed=$((passed + 1)); return; fi
@@ -52,10 +52,24 @@ derived() {
 if command -v python3 > /dev/null; then
     derived 'a wrong sign'         tests/book/derivations.py 's/dy \* (1 - y) \* (1 + y)/dy * (1 - y) * (1 - y)/' 'tanh.md: tanh: dx: complex step'
     derived 'NaN'                  tests/book/derivations.py 's/dw=sum(dy \* x)/dw=sum(dy * x * math.nan)/' 'scale_columns.md: scale_columns: dw: complex step nan'
-    derived 'a formula of a page'  docs/ops/tanh.md 's/dx = dy (1 - y) (1 + y)/dx = dy (1 - y)²/' 'tanh.md: `dx = dy (1 - y) (1 + y)`'
+    derived 'a formula of a page'  docs/ops/tanh.md 's/dx = dy .*(1 - y)(1 + y)/dx = dy (1 - y)^2/' 'tanh.md: `dx = dy (1 - y) (1 + y)`'
+    derived 'a sign in a block'    docs/ops/layernorm.md 's/^dx_j = r \\, (g_j - /dx_j = r \\, (g_j + /' 'layernorm.md: `dx_j = r (g_j - mean(g) - n_j mean(g n))`'
+    derived 'an index in TeX'      docs/ops/embedding.md 's/E^T dy, \\qquad dw_v/E^T dy, \\qquad dw_n/' 'embedding.md: `dw = E^T dy, dw_v'
+    derived 'a fraction turned over' docs/ops/dropout.md 's/\\frac{k_i}{1 - ρ}/\\frac{1 - ρ}{k_i}/' 'dropout.md: `dx_i = dy_i k_i / (1 - ρ)`'
     derived 'an op without a derivation' engine/ops/ops.h 's/^OP(tanh_backward/OP(sinh_backward/' 'engine/ops/ops.h: sinh'
 else
     echo 'book: no python3: derivations are not planted'
+fi
+formula() { python3 -B "$root/tools/make/tex.py" "$@"; }
+planted formula 'a brace'           docs/ops/tanh.md 's/\\tfrac\{1\}\{2\}\) \//\\tfrac{1}{2) \//' 'the braces do not match'
+planted formula 'a name of TeX'     docs/ops/tanh.md 's/y = \\tanh x/y = \\tahn x/' 'does not know \tahn'
+planted formula 'what GitHub reads as Markdown' docs/ops/layernorm.md 's/\$n_i\$/$\\mathrm{n}_i$/' 'an underscore behind a bracket'
+if [ -x inspect ]; then
+    by_hand() { INSPECT=$root/inspect python3 -B "$root/tests/book/examples.py" "$@"; }
+    planted by_hand 'a number of an example' docs/ops/layernorm.md 's/^(dx +)0.5 /\10.6 /' 'the engine prints'
+    planted by_hand 'an argument of an example' docs/ops/layernorm.md 's/^(\$ .\/inspect op layernorm) x=/\1 z=/' 'x is missing'
+else
+    echo 'book: no ./inspect here (make): examples are not planted'
 fi
 own_op() { python3 "$root/tests/book/own_op.py"; }
 planted own_op 'code that does not compile' docs/add-an-op.md 's/\{x, w\}, eps\);/{x, v}, eps);/' 'was not declared'

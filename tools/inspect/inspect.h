@@ -34,6 +34,11 @@ void print_program(const ProgramSettings& settings, std::uint64_t seed);
 void check_ops(const std::vector<std::string>& names);
 void check_model(const std::vector<std::string>& words, std::uint64_t seed);
 
+// ./inspect op: runs an op of ops.h in double, on the CPU, and prints what it writes. Each word is NAME=VALUE: a tensor
+// "x=1,2/3,4" with its rows, a list of integers, a number, or a name such as kind=tanh. If a gradient such as dy is
+// among the words, the backward runs, too. Throws BadUsage if a word is missing, or if the op has no use for it.
+void run_op(const std::string& op, const std::vector<std::string>& words);
+
 // ./inspect plot: draws the numbers in the logs of runs.
 struct PlotSettings {
     std::vector<std::string> runs, numbers;  // numbers: keys of log.jsonl; empty: those of is_of_model(), but norm
