@@ -420,7 +420,7 @@ compile_commands.json:
 
 # ---- packages, corpora, installing ----------------------------------------------------------------------------------
 deps: ; @tools/make/deps.sh $(MISSING) $(MISSING_TESTS) $(WANTED)
-deps-book: ; @tools/make/deps.sh mkdocs mkdocs-material katex chromium
+deps-book: ; @tools/make/deps.sh mkdocs mkdocs-material katex chromium-headless-shell poppler-utils
 deps-mpi: ; @tools/make/deps.sh $(if $(filter 1,$(MPI_WORKS)),,libopenmpi-dev openmpi-bin)
 
 ifeq ($(if $(FORCE),,$(wildcard corpus/SOURCE.json)),)

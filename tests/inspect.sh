@@ -28,6 +28,19 @@ done
 is 'objectives differ' 1 "$(inspect program unilm objective=mlm | grep -c 'gather_rows .* -> scored')"
 is 'the same again' "$(inspect program seq2seq | cksum)" "$(inspect program seq2seq | cksum)"
 
+# An op on numbers. tests/book/examples.py runs the examples of the pages.
+is 'an op' 'y 1 4' "$(inspect op linear x=1,2 w=1,0/1,1 b=0,1 | xargs)"
+is 'an op, backward' 'y 3 dx 1 1 dw 1 2' "$(inspect op linear x=1,2 w=1,1 dy=1 | xargs)"
+is 'an op that updates: what has changed' 'p 0.9 m 0.05 v 0.005' "$(inspect op adamw p=1 g=0.5 m=0 v=0 norm=0.5 control=0.1,10,50 | xargs)"
+inspect op layernorm x=1,2 w=1,1 2> "$folder/error"
+is 'a missing argument' "2 error: inspect op layernorm: b is missing; give it as b=1,2 or, for rows, b=1,2/3,4" "$? $(cat "$folder/error")"
+inspect op layernorm x=1,2 w=1,1 b=0,0 dy=1,2,3 2> "$folder/error" > /dev/null
+is 'a gradient of another shape' "2 error: inspect op layernorm: dy=1,2,3: expected the shape of y, (1,2)" "$? $(cat "$folder/error")"
+inspect op tanh x=1 z=2 2> "$folder/error"
+is 'an argument too many' "2 error: inspect op tanh: the op has no z; it has x, y" "$? $(cat "$folder/error")"
+inspect op coupling x=2,3 2> "$folder/error"
+is 'a missing argument whose shape is not stated' 2 $?
+
 inspect program unilm layers=1 --dump "$folder/dump" > "$folder/program"
 is 'a dump' 0 $?
 is 'a value for every line' "$(grep -c '^#' "$folder/program")" \

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -24,42 +25,29 @@ namespace {
 constexpr double nobody_wrote = std::numeric_limits<double>::quiet_NaN();
 
 template <class P>
-constexpr bool is_tensor = std::is_same_v<P, View> || std::is_same_v<P, Views> || std::is_same_v<P, Grad> || std::is_same_v<P, Grads>;
+constexpr bool is_tensor =
+    std::is_same_v<P, View> || std::is_same_v<P, Views> || std::is_same_v<P, Grad> || std::is_same_v<P, Grads>;
 
 bool ends_with(std::string_view name, std::string_view end) {
     return name.size() >= end.size() && name.substr(name.size() - end.size()) == end;
 }
 
-// What ops.h states about a tensor: its rank (0: any), and whether it may be absent.
+// A tensor in the strings of ops.h: its rank (0: any rank), and whether it may be absent.
 struct Stated {
     bool found = false, optional = false;
     int rank = 2;
 };
 Stated stated_by_ops(OpNumber op, const std::string& name) {
     int line = int(op);
-    while (line > 0 && !*op_shapes[line] && *op_names[line] && op_names[line] != std::string(base_name(op)) + "_forward")
+    while (line > 0 && !*op_shapes[line] && *op_names[line] &&
+           op_names[line] != std::string(base_name(op)) + "_forward")
         line--;  // an OP line without a string uses the string of the line before
-    std::istringstream words(op_shapes[line]);
-    Stated stated;
-    std::string word;
-    while (words >> word && !stated.found) {
-        const std::string alone = word.substr(0, word.find_first_of("(?"));
-        stated.found = alone == name;
-        stated.optional = word.find('?') != word.npos;
-    }
-    if (!stated.found) return {};
-    const std::string text = op_shapes[line];
-    // The shape follows the last name of the group of names in which this name stands.
-    std::size_t at = 0;
-    for (std::size_t from = 0; (at = text.find(name, from)) != text.npos; from = at + 1) {
-        const bool begins = at == 0 || text[at - 1] == ' ';
-        const char after = at + name.size() < text.size() ? text[at + name.size()] : ' ';
-        if (begins && (after == ' ' || after == '(' || after == '?')) break;
-    }
-    const std::size_t open = text.find('(', at), close = text.find(')', open);
-    const std::string sizes = text.substr(open, close - open);
-    stated.rank = sizes == "(*" ? 0 : int(std::count(sizes.begin(), sizes.end(), ',')) + 1;
-    return stated;
+    // The shape follows the last name of the group of names in which this name stands: "x y(N,C) w b?(C)A".
+    std::cmatch found;
+    if (!std::regex_search(op_shapes[line], found, std::regex("(?:^| )" + name + "(\\??)[^()]*\\(([^)]*)\\)")))
+        return {};
+    const std::string sizes = found[2];
+    return {true, found[1].length() > 0, sizes == "*" ? 0 : int(std::count(sizes.begin(), sizes.end(), ',')) + 1};
 }
 
 // The words NAME=VALUE of the command line, and the tensors and lists that are made from them.
@@ -73,7 +61,8 @@ class OnNumbers {
             words_[word.substr(0, equals)] = word.substr(equals + 1);
         }
         backward = std::any_of(words_.begin(), words_.end(), [](const auto& w) {
-            return w.first.size() > 1 && w.first[0] == 'd' && !std::set<std::string>{"document", "decay", "dead"}.count(w.first);
+            return w.first.size() > 1 && w.first[0] == 'd' &&
+                   !std::set<std::string>{"document", "decay", "dead"}.count(w.first);
         });
     }
 
@@ -89,7 +78,8 @@ class OnNumbers {
     // Prints the tensors that the calls have written, and refuses words that no call has read.
     void print() const {
         for (const auto& [name, text] : words_)
-            if (!used_.count(name)) throw BadUsage("inspect op ", op_, ": the op has no ", name, "; it has ", joined(seen_));
+            if (!used_.count(name))
+                throw BadUsage("inspect op ", op_, ": the op has no ", name, "; it has ", joined(seen_));
         std::size_t width = 4;
         for (const Held& held : held_) width = std::max(width, held.name.size());
         for (const Held& held : held_) {
@@ -124,8 +114,7 @@ class OnNumbers {
         typename Op::InOrder{argument(Tag<std::decay_t<std::tuple_element_t<place, Parameters>>>{}, Op::op,
                                       std::string(name_of_parameter(Op::parameters, place)))...};
         for (Held& held : held_)
-            if (!held.given && held.view.count() && std::isnan(*held.view.as<double>()))
-                throw missing(held.name);
+            if (!held.given && held.view.count() && std::isnan(*held.view.as<double>())) throw missing(held.name);
     }
 
     template <class T>
@@ -154,6 +143,7 @@ class OnNumbers {
             if (rows > 0 && (numbers.size() - before) * std::size_t(rows) != before)
                 throw BadUsage("inspect op ", op_, ": ", name, '=', text, ": expected rows of equal length");
         }
+        if (numbers.empty()) throw missing(name);
         return {numbers, std::max<std::int64_t>(rows, 1)};
     }
     double number(const std::string& name, double otherwise) {
@@ -176,7 +166,8 @@ class OnNumbers {
         return nullptr;
     }
     const View& make(const std::string& name, const Shape& shape, const std::vector<double>* numbers = nullptr) {
-        held_.push_back({name, Buffer(std::max<std::size_t>(shape.count(), 1) * sizeof(double)), {}, {}, numbers != nullptr});
+        held_.push_back(
+            {name, Buffer(std::max<std::size_t>(shape.count(), 1) * sizeof(double)), {}, {}, numbers != nullptr});
         Held& held = held_.back();
         held.view.data = held.memory.data();
         held.view.dtype = DType::f64;
@@ -194,8 +185,11 @@ class OnNumbers {
         auto [numbers, rows] = numbers_in(name, *text);
         if (const Held* output = name[0] == 'd' ? find(name.substr(1)) : nullptr) {  // missing rows are 0
             const Shape& shape = output->view.shape;
-            const bool fits = numbers.size() <= std::size_t(shape.count()) && (rows == 1 || numbers.size() / rows == std::size_t(shape.columns()));
-            if (!fits) throw BadUsage("inspect op ", op_, ": ", name, '=', *text, ": expected the shape of ", output->name, ", ", shape);
+            const bool fits = numbers.size() <= std::size_t(shape.count()) &&
+                              (rows == 1 || numbers.size() / rows == std::size_t(shape.columns()));
+            if (!fits)
+                throw BadUsage("inspect op ", op_, ": ", name, '=', *text, ": expected the shape of ", output->name,
+                               ", ", shape);
             numbers.resize(std::size_t(shape.count()));
             return make(name, shape, &numbers);
         }
@@ -218,7 +212,8 @@ class OnNumbers {
         } else if (name == "rotary_table") {
             const int width = integer("columns", int(inputs_.at(0).columns()));
             const auto& positions = lists_.back();
-            const std::vector<double> table = make_rotary_table(*std::max_element(positions.begin(), positions.end()) + 1, width);
+            const std::vector<double> table =
+                make_rotary_table(*std::max_element(positions.begin(), positions.end()) + 1, width);
             view = make(name, {std::int64_t(table.size()) / width, width}, &table);
         } else if (!absent(op, name)) {
             view = make(name, shape_of_output(op, name));
@@ -234,7 +229,8 @@ class OnNumbers {
         return stated_by_ops(op, name).optional && name != "total" && !ends_with(name, "1");
     }
     BadUsage missing(const std::string& name) const {
-        return BadUsage("inspect op ", op_, ": ", name, " is missing; give it as ", name, "=1,2 or, for rows, ", name, "=1,2/3,4");
+        return BadUsage("inspect op ", op_, ": ", name, " is missing; give it as ", name, "=1,2 or, for rows, ", name,
+                        "=1,2/3,4");
     }
     // An output comes after all inputs and after all arguments that are not tensors.
     Shape shape_of_output(OpNumber op, const std::string& name) {
@@ -249,8 +245,10 @@ class OnNumbers {
         if (base == "max_rows") return {std::int64_t(lists_.back().size()) - 1, columns};
         if (base == "slot_loss" && name == "base") return find("lse")->view.shape;
         if (base == "gaussian_kl") return {rows};
+        if (!stated_by_ops(op, name).found) throw missing(name);
         for (const Output& output : outputs_of(op, inputs_, others_))
-            if (output.parameter == name && output.shape.count() >= 0 && output.shape.count() < 1'000'000) return output.shape;
+            if (output.parameter == name && output.shape.count() >= 0 && output.shape.count() < 1'000'000)
+                return output.shape;
         throw missing(name);
     }
     Views argument(Tag<Views>, OpNumber op, const std::string& name) {
@@ -302,8 +300,8 @@ class OnNumbers {
         return other(GateKind(choice(name, {"silu", "gelu", "gelu_tanh"})));
     }
     FeatureKind argument(Tag<FeatureKind>, OpNumber, const std::string& name) {
-        const FeatureKind kind(FeatureKind(
-            choice(name, {"positive", "hyperbolic", "trigonometric", "relu", "rfa", "softplus", "elu"})));
+        const FeatureKind kind(
+            FeatureKind(choice(name, {"positive", "hyperbolic", "trigonometric", "relu", "rfa", "softplus", "elu"})));
         doubled_ = is_double(kind);
         return other(kind);
     }
@@ -362,12 +360,12 @@ class OnNumbers {
     std::string op_;
     std::map<std::string, std::string> words_;
     std::set<std::string> used_;
-    Strings seen_;                       // the names that the op asks for, in order
-    std::deque<Held> held_;              // a deque, because views and paths must not move
+    Strings seen_;           // the names that the op asks for, in order
+    std::deque<Held> held_;  // a deque, because views and paths must not move
     std::deque<std::vector<int>> lists_;
-    std::vector<View> inputs_;           // of the call that is being prepared, for outputs_of()
+    std::vector<View> inputs_;  // of the call that is being prepared, for outputs_of()
     std::vector<Argument> others_;
-    int others_expected_ = 0;            // the number of arguments of the call that are not tensors
+    int others_expected_ = 0;  // the number of arguments of the call that are not tensors
     SegmentGraph graph_;
     int heads_ = 1, block_ = 1;
     std::int64_t value_columns_ = 1;
@@ -389,7 +387,8 @@ void run_op(const std::string& op, const Strings& words) {
     }
     if (!found) {
         for (const char* name : op_names)
-            if (!ends_with(name, "_backward")) names.push_back(ends_with(name, "_forward") ? std::string(name, std::string(name).size() - 8) : name);
+            if (!ends_with(name, "_backward"))
+                names.push_back(ends_with(name, "_forward") ? std::string(name, std::string(name).size() - 8) : name);
         throw BadUsage("there is no op ", op, "; there are ", joined(names));
     }
     example.print();

@@ -2,7 +2,8 @@
 # The steps of tools/make/book.sh before and after MkDocs.
 #     book.py pages FOLDER    prepares FOLDER/pages, a copy of docs/ with the README as masquerade.md
 #     book.py site FOLDER     puts the formulas into FOLDER/site, and makes its search work without a server
-#     book.py print FOLDER    makes FOLDER/print.html, all pages of FOLDER/site in the order of their navigation
+#     book.py print FOLDER    makes FOLDER/print.html, all pages of FOLDER/site in the order of their navigation. If there
+#                             is a FOLDER/book.pdf, its page numbers come into the contents
 import glob
 import html
 import json
@@ -43,8 +44,8 @@ def with_marks(page, text, formulas):
             out.append("%s%s\n" % (indent, mark(line, tex.inside(part), True)))
         elif kind == "prose":
             out.append(tex.replaced(part, lambda source, m: mark(line + part.count("\n", 0, m.start()), source, False)))
-        else:
-            out.append(part)
+        else:  # "```cpp yours: ..." says to tests/book.sh whose code it is
+            out.append(re.sub(r"^( *```\w*) .*", r"\1", part, count=1))
     return "".join(out)
 
 def with_wide_lists(text):
@@ -98,7 +99,7 @@ def prepare(folder):
     texts = {path: with_links(read(path), path, pages) for path in paths}
     for path, text in texts.items():
         text = with_marks("docs/" + os.path.relpath(path, pages), text, formulas)
-        write(path, with_wide_lists(text))
+        write(path, with_wide_lists(text.replace("<details>", "<details markdown>")))
     write(folder + "/formulas.json", json.dumps(formulas))
 
 def put_formulas(folder):
@@ -162,6 +163,8 @@ def print_page(folder):
     pages = {page[:-3] + ".html" if page != "README.md" else "index.html": page for _, all in parts for page in all}
     def article(file, page):
         text = re.search(r"<article[^>]*>(.*)</article>", read(site + "/" + file), re.S).group(1)
+        text = re.sub(r'<span class="katex-mathml">.*?</math></span>', "", text)   # is for browsers that read aloud
+        text = text.replace("<details>", "<details open>")
         text = re.sub(r'<a class="headerlink"[^>]*>[^<]*</a>|<h1>Index</h1>', "", text)
         text = re.sub(r'\bid="([^"]+)"', lambda m: 'id="%s-%s"' % (name(page), m.group(1)), text)
         def link(match):
@@ -175,10 +178,15 @@ def print_page(folder):
             return '%s="site/%s"' % (key, there) if key == "src" else 'title="%s"' % there
         text = re.sub(r'\b(href|src)="([^"]*)"', link, text)
         return '<article id="%s">%s</article>' % (name(page), text)
+    number_of = {}
+    if os.path.exists(folder + "/book.pdf"):
+        printed = subprocess.run(["pdfinfo", "-dests", folder + "/book.pdf"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        number_of = {anchor: page for page, anchor in re.findall(r'^ *(\d+) \[.*"(.*)"$', printed, re.M)}
     contents, bodies = [], []
     for part, all in parts:
-        contents.append("<li>%s<ol>" % html.escape(part) + "".join(
-            '<li><a href="#%s">%s</a></li>' % (name(page), html.escape(re.sub(r"[`*]", "", title_of(folder + "/pages/" + page)))) for page in all) + "</ol></li>")
+        title = lambda page: html.escape(title_of(folder + "/pages/" + page).replace("*", ""))
+        line = lambda page: '<li><a href="#%s"><span>%s</span><b>%s</b></a></li>' % (name(page), title(page), number_of.get(name(page), ""))
+        contents.append("<li>%s<ol>%s</ol></li>" % (html.escape(part), "".join(map(line, all))))
         for page in all:
             bodies.append(article(page[:-3] + ".html" if page != "README.md" else "index.html", page))
     style = "".join('<link rel="stylesheet" href="%s">' % sheet for sheet in ("site/katex/katex.min.css", "print.css"))

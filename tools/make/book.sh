@@ -5,7 +5,8 @@
 # into HTML here, so that a page loads no script for them. With `pdf`, Chromium also prints the pages to FOLDER/book.pdf.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-for program in mkdocs node ${2:+chromium}; do
+chromium=$(command -v chromium-headless-shell || command -v chromium || echo chromium-headless-shell)
+for program in mkdocs node ${2:+$chromium pdfinfo}; do
     command -v $program > /dev/null || { echo "error: no $program here; run: make deps-book" >&2; exit 1; }
 done
 katex=/usr/share/javascript/katex
@@ -34,7 +35,10 @@ mkdocs build --quiet --strict -f "$to/mkdocs.yml"
 python3 -B tools/make/book.py site "$to"
 echo "built the book: $to/site/index.html"
 [ "${2:-}" = pdf ] || exit 0
-python3 -B tools/make/book.py print "$to"
-chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer --generate-pdf-document-outline \
-    --print-to-pdf="$to/book.pdf" "file://$(realpath "$to")/print.html" 2> "$to/chromium.log" || { cat "$to/chromium.log" >&2; exit 1; }
+rm -f "$to/book.pdf"
+for pass in 1 2; do  # the second one has the page numbers of the first in its contents
+    python3 -B tools/make/book.py print "$to"
+    "$chromium" --headless --no-sandbox --disable-gpu --no-pdf-header-footer --generate-pdf-document-outline \
+        --print-to-pdf="$to/book.pdf" "file://$(realpath "$to")/print.html" 2> "$to/chromium.log" || { cat "$to/chromium.log" >&2; exit 1; }
+done
 echo "printed the book: $to/book.pdf"

@@ -13,7 +13,7 @@ WORDS = {"sum": "Σ", "int": "∫", "cdot": ".", "le": "<=", "ge": ">=", "ne": "
          "prod": "∏", "langle": "<", "rangle": ">", "lt": "<", "gt": ">", "ell": "ℓ"}
 NAMES = "exp log sin cos tan tanh cosh max min arg det dim Pr".split()
 SPACES = r"quad qquad , ; : ! left right big Big bigl bigr Bigl Bigr displaystyle begin end limits nolimits phantom".split()
-TEXTS = "text mathrm mathbf mathit mathbb mathcal boldsymbol operatorname".split()
+TEXTS = "text mathrel mathrm mathbf mathit mathbb mathcal boldsymbol operatorname".split()
 ACCENTS = {"tilde": "~", "hat": "^", "bar": "¯", "overline": "¯"}
 KNOWN = set(WORDS) | set(NAMES) | set(SPACES) | set(TEXTS) | set(ACCENTS) | {"frac", "tfrac", "sqrt", "underbrace"} | set("{}_%&#|\\ ")
 SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀ", "0123456789-T"))
