@@ -128,7 +128,10 @@ def finish(folder):
             entry[key] = mark.sub(lambda m: html.escape(plain(m)), entry[key])
         name = re.fullmatch(r"ops/(\w+)\.html(#.*)?", entry["location"])
         if name and name.group(1) in SPOKEN:
-            entry["text"] = "(%s) %s" % (SPOKEN[name.group(1)], entry["text"])
+            key = "text" if name.group(2) else "title"
+            entry[key] = "%s (%s)" % (entry[key], SPOKEN[name.group(1)])
+        if re.match("(decisions|seeds)[.]", entry["location"]):   # they mention everything
+            entry["boost"] = 0.3
     # A browser does not let a page that was opened from disk fetch the search index or start the search worker by URL.
     # Therefore, both are put into one script.
     worker = read(glob.glob(site + "/assets/javascripts/workers/search.*.js")[0])
