@@ -64,6 +64,7 @@ formula() { python3 -B "$root/tools/make/tex.py" "$@"; }
 planted formula 'a brace'           docs/ops/tanh.md 's/\\tfrac\{1\}\{2\}\) \//\\tfrac{1}{2) \//' 'the braces do not match'
 planted formula 'a name of TeX'     docs/ops/tanh.md 's/y = \\tanh x/y = \\tahn x/' 'does not know \tahn'
 planted formula 'what GitHub reads as Markdown' docs/ops/layernorm.md 's/\$n_i\$/$\\mathrm{n}_i$/' 'an underscore behind a bracket'
+planted formula 'a formula that is not TeX' docs/ops/tanh.md 's/^The backward needs only y\./Σ_i y_i is `Σ_i y_i`./' 'write it in TeX'
 if [ -x inspect ]; then
     by_hand() { INSPECT=$root/inspect python3 -B "$root/tests/book/examples.py" "$@"; }
     planted by_hand 'a number of an example' docs/ops/layernorm.md 's/^(dx +)0.5 /\10.6 /' 'the engine prints'

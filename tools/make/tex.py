@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The TeX of the pages. A formula in a line of text stands between two $; a formula of several lines is a ```math block.
+# The TeX of the pages. A formula in a line of text stands between two $, or $` and `$; a formula with lines of its own is
+# a ```math block, or stands between two $$.
 # plain(TEXT) returns the text with its formulas in the form in which derivations.py quotes them: `\frac{a}{b}` is a / b,
 # `x_{ij}` is x_ij, `\sum_j` is Σ_j, and what only places symbols is gone.
 #     python3 tools/make/tex.py PAGE ...    prints PAGE:LINE and what is wrong with a formula; status 1 if something is
@@ -17,7 +18,7 @@ TEXTS = "text mathrel mathrm mathbf mathit mathbb mathcal boldsymbol operatornam
 ACCENTS = {"tilde": "~", "hat": "^", "bar": "¯", "overline": "¯"}
 KNOWN = set(WORDS) | set(NAMES) | set(SPACES) | set(TEXTS) | set(ACCENTS) | {"frac", "tfrac", "sqrt", "underbrace"} | set("{}_%&#|\\ ")
 SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀ", "0123456789-T"))
-INLINE = re.compile(r"\$`([^`]+)`\$|(`+)[^`]*\2|(?<![\\$\w])\$(?![\s$])([^$`]*?[^\s$\\`])\$(?![\w$])")
+INLINE = re.compile(r"\$`([^`]+)`\$|(`+)[^`]*\2|\$\$([^$]+)\$\$|(?<![\\$\w])\$(?![\s$])([^$`]*?[^\s$\\`])\$(?![\w$])")
 
 
 def group(tex, at):
@@ -96,7 +97,7 @@ def unified(text):
 def replaced(text, change):
     """The text, without fenced blocks, with change(TeX, match) in the place of each formula; code stays as it is."""
     def one(match):
-        source = match.group(1) or match.group(3)
+        source = match.group(1) or match.group(3) or match.group(4)
         return change(source, match) if source else match.group()
     return INLINE.sub(one, text)
 
@@ -121,7 +122,8 @@ def formulas(text):
         if kind == "math":
             found.append((line, inside(part), True, False))
         elif kind == "prose":
-            replaced(part, lambda source, m: found.append((line + part.count("\n", 0, m.start()), source, False, bool(m.group(3)))) or "")
+            replaced(part, lambda source, m: found.append(
+                (line + part.count("\n", 0, m.start()), source, bool(m.group(3)), bool(m.group(4)))) or "")
     return found
 
 
@@ -152,10 +154,30 @@ def faults(text):
                 yield line, tex, "GitHub reads %s as Markdown; write $`...`$" % what
 
 
+# What shows that code is a formula.
+ASCII = re.compile(r"[Σ∫δ][ _a-z(]|(?<![:\w])sqrt\(|\bsum_[a-z(][ <=:(]")
+
+
+def in_ascii(text):
+    """(line, text) of each formula that stands between backquotes or in a block without a language."""
+    for kind, line, part in parts(text):
+        if kind == "code" and re.match(r" *```\n", part):
+            for at, row in enumerate(part.split("\n")):
+                if ASCII.search(row) and "(gdb)" not in row:
+                    yield line + at, row
+        elif kind == "prose":
+            for match in INLINE.finditer(part):
+                if match.group(2) and ASCII.search(match.group()):
+                    yield line + part.count("\n", 0, match.start()), match.group()
+
+
 def main(pages):
     wrong = 0
     for page in pages:
-        for line, tex, fault in faults(open(page, encoding="utf-8").read()):
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        found = list(faults(text)) + [(line, tex, "a formula; write it in TeX") for line, tex in in_ascii(text)]
+        for line, tex, fault in found:
             print("%s:%d: `%s`: %s" % (page, line, " ".join(tex.split())[:60], fault))
             wrong = 1
     return wrong
