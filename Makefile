@@ -21,8 +21,9 @@
 # make format          all C++ and CUDA code as .clang-format says (clang-format 14); make size: tokens of code by folder
 # make tidy            the checks of .clang-tidy on all code, or on FILES='engine/nn/*.cpp' (clang-tidy 14; ten minutes)
 # make book            the book as web pages with a search, build/book/site/index.html
-# make book-pdf        the same, and on paper: build/book/book.pdf
-# make deps-book       install what these two need (Debian): MkDocs, KaTeX and, for the paper, Chromium
+# make book-publish TO=www:/srv/book   the book as web pages, copied to a folder, here or on another machine, by rsync
+# make book-pdf        the book on paper: build/book/book.pdf
+# make deps-book       install what these need (Debian): MkDocs, KaTeX, rsync and, for the paper, Chromium
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
 # CXX=clang++ for another compiler, CXX=aarch64-linux-gnu-g++ MARCH=armv8.2-a for another processor,
 # UNIT=1 to compile each file by itself (else up to 16 of a folder at once: faster for all, slower for one that changes),
@@ -154,14 +155,14 @@ of_tools     := $(call objects,$(sort $(wildcard tools/*.cpp tools/*/*.cpp)))
 $(call stamp,$(library).list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests) $(kernels))
 $(call stamp,$(BUILDS)/library_folder,$(PREFIX)/lib)
-ifneq ($(and $(or $(cuda_here),$(filter ptx-test,$(MAKECMDGOALS))),$(filter-out lab book book-pdf,$(or $(MAKECMDGOALS),all))),)
+ifneq ($(and $(or $(cuda_here),$(filter ptx-test,$(MAKECMDGOALS))),$(filter-out lab book book-pdf book-publish,$(or $(MAKECMDGOALS),all))),)
 $(call stamp,$(CUDA_BUILD)/flags,$(NVCC) $(subst ','\'',$(nvcc_flags)))
 $(call stamp,$(CUDA_BUILD)/objects,$(cuda_objects))
 endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install install-programs deb library lab book book-pdf deps-book clean needs needs-tests $(shown)
+.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install install-programs deb library lab book book-pdf book-publish deps-book clean needs needs-tests $(shown)
 mpi_here := $(if $(filter 1,$(MPI_WORKS)),$(BUILD)/libmasquerade_mpi.so)
 walked   := inspect train
 stops    := engine/ops/% engine/nn/% engine/tape/% models/masks/% models/nets/%
@@ -411,6 +412,9 @@ $(BUILD)/obj/docs/labs/%/check.o: flags += $(filter-out library,$(lab_flags)) -D
 
 book: ; @tools/make/book.sh $(BUILDS)/book
 book-pdf: ; @tools/make/book.sh $(BUILDS)/book pdf
+book-publish: book
+	@$(if $(TO),,echo 'make book-publish: where to? make book-publish TO=FOLDER, or TO=HOST:FOLDER' >&2; exit 2)
+	@rsync -a --delete $(BUILDS)/book/site/ '$(TO)/' && echo 'published the book: $(TO)'
 
 # For editors and clangd: the command that compiles each file.
 compile_commands.json:
@@ -420,7 +424,7 @@ compile_commands.json:
 
 # ---- packages, corpora, installing ----------------------------------------------------------------------------------
 deps: ; @tools/make/deps.sh $(MISSING) $(MISSING_TESTS) $(WANTED)
-deps-book: ; @tools/make/deps.sh mkdocs mkdocs-material katex chromium-headless-shell poppler-utils
+deps-book: ; @tools/make/deps.sh mkdocs mkdocs-material katex chromium-headless-shell poppler-utils rsync
 deps-mpi: ; @tools/make/deps.sh $(if $(filter 1,$(MPI_WORKS)),,libopenmpi-dev openmpi-bin)
 
 ifeq ($(if $(FORCE),,$(wildcard corpus/SOURCE.json)),)
