@@ -132,6 +132,7 @@ def finish(folder):
             entry[key] = "%s (%s)" % (entry[key], SPOKEN[name.group(1)])
         if re.match("(decisions|seeds)[.]", entry["location"]):   # they mention everything
             entry["boost"] = 0.3
+    write(site + "/search/search_index.json", json.dumps(index))
     # A browser does not let a page that was opened from disk fetch the search index or start the search worker by URL.
     # Therefore, both are put into one script.
     worker = read(glob.glob(site + "/assets/javascripts/workers/search.*.js")[0])
