@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The steps of tools/make/book.sh before and after MkDocs.
-#     book.py pages FOLDER    prepares FOLDER/pages, a copy of docs/ with the README as masquerade.md
+#     book.py pages FOLDER    prepares FOLDER/pages, a copy of docs/ with the README as masquerade.md, and mkdocs.yml
 #     book.py site FOLDER     puts the formulas into FOLDER/site, and makes its search work without a server
 #     book.py print FOLDER    makes FOLDER/print.html, all pages of FOLDER/site in the order of their navigation. If there
 #                             is a FOLDER/book.pdf, its page numbers come into the contents
@@ -93,6 +93,15 @@ def with_links(text, path, pages):
     return "".join(re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", link, part) if kind == "prose" else part
                    for kind, _, part in tex.parts(text))
 
+def with_navigation(settings, pages):
+    """book.yml, in whose navigation the name of a folder is replaced by a list of its pages. Pages that have no place come last."""
+    def folder(match):
+        paths = sorted(glob.glob("%s/%s/*.md" % (pages, match.group(2))))
+        return "  - %s:\n%s" % (match.group(1), "".join("      - %s\n" % os.path.relpath(path, pages) for path in paths))
+    settings = re.sub(r"^  - (\w+): (\w+)\n", folder, settings, flags=re.M)
+    rest = [name for name in sorted(os.listdir(pages)) if name.endswith(".md") and not re.search(r"[ \[]%s\b" % re.escape(name), settings)]
+    return settings + ("  - More: [%s]\n" % ", ".join(rest) if rest else "")
+
 def prepare(folder):
     pages, formulas = os.path.abspath(folder + "/pages"), []
     paths = sorted(glob.glob(pages + "/**/*.md", recursive=True))
@@ -101,6 +110,7 @@ def prepare(folder):
         text = with_marks("docs/" + os.path.relpath(path, pages), text, formulas)
         write(path, with_wide_lists(text.replace("<details>", "<details markdown>")))
     write(folder + "/formulas.json", json.dumps(formulas))
+    write(folder + "/mkdocs.yml", with_navigation(read(os.path.join(os.path.dirname(os.path.abspath(__file__)), "book.yml")), pages))
 
 def put_formulas(folder):
     formulas = json.loads(read(folder + "/formulas.json"))

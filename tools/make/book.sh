@@ -22,15 +22,6 @@ cp tools/make/print.css "$to"
 mkdir "$to/pages/katex"
 cp -rL $katex/katex.min.css $katex/fonts "$to/pages/katex"
 python3 -B tools/make/book.py pages "$to"
-# In the navigation, the name of a folder (labs, ops, results) is replaced by a list of its pages, in order.
-awk -v pages="$to/pages" '
-    /^  - [A-Z][a-z]*: [a-z]+$/ {
-        print "  - " $2; folder = $3
-        command = "cd " pages " && ls " folder "/*.md"
-        while ((command | getline page) > 0) print "      - " page
-        close(command); next
-    }
-    { print }' tools/make/book.yml > "$to/mkdocs.yml"
 mkdocs build --quiet --strict -f "$to/mkdocs.yml"
 python3 -B tools/make/book.py site "$to"
 echo "built the book: $to/site/index.html"

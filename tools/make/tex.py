@@ -141,11 +141,12 @@ MARKDOWN = [(r"\\[^A-Za-z]", "a backslash before a sign"), (r"[}\])']_", "an und
 
 def faults(text):
     for line, tex, block, bare in formulas(text):
-        for name in re.findall(r"\\([A-Za-z]+|.)", tex):
+        for found in re.finditer(r"\\([A-Za-z]+|.)", tex):
+            name, here = found.group(1), line + block + tex.count("\n", 0, found.start())
             if name == "operatorname":
-                yield line, tex, "GitHub refuses \\operatorname; write \\mathrm"
+                yield here, tex, "GitHub refuses \\operatorname; write \\mathrm"
             elif name not in KNOWN:
-                yield line, tex, "tools/make/tex.py does not know \\%s" % name
+                yield here, tex, "tools/make/tex.py does not know \\%s" % name
         braces = re.sub(r"\\.", "", tex)
         if braces.count("{") != braces.count("}"):
             yield line, tex, "the braces do not match"
