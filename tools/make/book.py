@@ -94,7 +94,16 @@ def with_links(text, path, pages):
                    for kind, _, part in tex.parts(text))
 
 def with_navigation(settings, pages):
-    """book.yml, in whose navigation the name of a folder is replaced by a list of its pages. Pages that have no place come last."""
+    """book.yml, in whose navigation the name of a folder is replaced by a list of its pages, and `section` by the pages that the
+    README of the book links under this heading. Pages that have no place come last."""
+    sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", read(pages + "/README.md"), re.S | re.M))
+    placed = set()
+    def section(match):
+        links = re.findall(r"\]\(([\w-]+\.md)\)", sections[match.group(1)])
+        new = [name for name in dict.fromkeys(links) if name not in placed]
+        placed.update(new)
+        return "  - %s: [%s]\n" % (match.group(1), ", ".join(new))
+    settings = re.sub(r"^  - (.+): section\n", section, settings, flags=re.M)
     def folder(match):
         paths = sorted(glob.glob("%s/%s/*.md" % (pages, match.group(2))))
         return "  - %s:\n%s" % (match.group(1), "".join("      - %s\n" % os.path.relpath(path, pages) for path in paths))
