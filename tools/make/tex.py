@@ -155,7 +155,7 @@ def faults(text):
                 yield line, tex, "GitHub reads %s as Markdown; write $`...`$" % what
 
 
-# What shows that code is a formula.
+# Code with one of these is a formula.
 ASCII = re.compile(r"[Σ∫δ][ _a-z(]|(?<![:\w])sqrt\(|\bsum_[a-z(][ <=:(]")
 
 
