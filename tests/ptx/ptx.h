@@ -175,6 +175,13 @@ PTX T ex2_approx_ftz(T x) {
 PTX T and_(T x, T y) { return T(x & y); }
 PTX T or_(T x, T y) { return T(x | y); }
 PTX T xor_(T x, T y) { return T(x ^ y); }
+// Bit 4x + 2y + z of `table` is the result for the bits x, y and z.
+PTX T lop3(T x, T y, T z, T table) {
+    T all = 0;
+    for (T n = 0; n < 8; n++)
+        if (table >> n & 1) all |= (n & 4 ? x : ~x) & (n & 2 ? y : ~y) & (n & 1 ? z : ~z);
+    return all;
+}
 PTX T not_(T x) {
     if constexpr (std::is_same_v<T, bool>)
         return !x;

@@ -101,9 +101,9 @@ class Kernel:
 
     def memory(self, opcode, operand, size):
         """The address of an access to `size` bytes, checked for its space."""
-        base, offset = re.fullmatch(r"\[(.+?)(?:\+(-?\d+))?\]", operand).groups()
+        base, offset = parts_of(operand)
         space = next((word for word in opcode.split(".") if word in SPACES), "generic")
-        at = f"{self.read(base, 'u64')} + u64({offset or 0}ll)"
+        at = f"{self.read(base, 'u64')} + u64({offset}ll)"
         return f"{space}({at}, {size}{', true' if space == 'global' and opcode.startswith('st') else ''})"
 
     # ---- instructions -------------------------------------------------------------------------------------------
@@ -163,14 +163,15 @@ class Kernel:
         if words[0] == "ldmatrix":
             four = ", ".join(map(variable, braced(a[0])))
             transposed = "true" if "trans" in words else "false"
-            return f"ldmatrix_x4<{transposed}>({self.read(a[1].strip('[]'), 'u32')}, {place}, {four});"
+            base, offset = parts_of(a[1])
+            return f"ldmatrix_x4<{transposed}>({self.read(base, 'u32')} + {offset}u, {place}, {four});"
         if opcode == "cp.async.wait_all":
             return "cp_async_wait_all();"
         if words[:2] == ["cp", "async"]:
             to, source = self.memory(".shared", a[0], 16), self.read(a[1].strip("[]"), "u64")
             if a[2] != "16":
                 raise SyntaxError(f"{self.module.file}:{number}: {opcode}: expected 16 bytes, found {a[2]}")
-            return f"cp_async({to}, {source}, {self.read(a[3], 'u32')});"
+            return f"cp_async({to}, {source}, {self.read(a[3], 'u32') if len(a) > 3 else 16});"
         values = [self.read(x, kind) for x in a[1:]]
         if "wide" in words and len(values) == 3:
             values[2] = self.read(a[3], WIDE[kind])
@@ -222,6 +223,12 @@ class Kernel:
                 end_block()
         end_block()
         return "\n".join(lines + ["}", ""])
+
+
+def parts_of(address):
+    """The register or symbol of an address, and what is added to it."""
+    base, offset = re.fullmatch(r"\[(.+?)(?:\+(-?\d+))?\]", address).groups()
+    return base, offset or 0
 
 
 def variable(name):

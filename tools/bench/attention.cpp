@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -57,22 +58,36 @@ void measure(Bench& bench, const AttentionSizes& s) {
 }
 
 void run(Bench& bench, AttentionCase o) {
-    if (!o.kinds.empty()) return measure_kinds(bench, o);
+    if (!o.kinds.empty()) {
+        if (o.mask.empty()) o.mask = "bert";
+        return measure_kinds(bench, o);
+    }
     if (o.lengths.empty()) o.lengths = {128, 512, 2048};
     if (o.heads == 0) o.heads = 12;
     if (o.tokens == 0) o.tokens = bench.common.device == Device::cuda ? 16384 : 2048;
     bench.begin(Json::object());
+    std::vector<std::string> masks = {"full", "causal", "prefix"};
+    if (!o.mask.empty()) {
+        if (!std::count(masks.begin(), masks.end(), o.mask))
+            throw Error("--mask is ", o.mask, ", expected full, causal or prefix; other masks need --kinds");
+        masks = {o.mask};
+    }
     for (DType type : {DType::bf16, DType::f32})
         for (int length : o.lengths)
-            for (const char* mask : {"full", "causal", "prefix"})
+            for (const std::string& mask : masks)
                 if (o.precision == "both" || o.precision == name_of(type))
-                    measure(bench, {mask, std::max(1, o.tokens / length), length, o.heads, o.size, type});
+                    measure(bench,
+                            {mask, std::max(1, o.tokens / length), length, o.heads, o.size, type, float(o.dropout)});
 }
 
 }  // namespace
 
-AttentionWork::AttentionWork(const AttentionSizes& s, Device device) : graph(graph_of(s)), rule{s.heads, 0, {}, {}} {
+AttentionWork::AttentionWork(const AttentionSizes& s, Device device)
+    : graph(graph_of(s)), rule{s.heads, s.dropout, make_stream(1, "attention", 0), {}}, names(device) {
     const std::int64_t N = s.documents * s.length, C = s.heads * s.size;
+    for (std::int64_t row = 0; row < N; row++)
+        document.push_back(int(row / s.length)), position.push_back(int(row % s.length));
+    rule.rows = {names.ints(document), names.ints(position)};
     product_work = double(visible_pairs(graph) * C);
     // Returns a tensor of N rows, with C columns for each salt, side by side. The numbers follow the formula in
     // attention.h. In the formula, q, keys, values and dy have different salts, so that their numbers differ.
@@ -129,7 +144,10 @@ RunCase attention_case(Options& app) {
                   "measure time and memory of softmax and these kinds of attention, or all, against the length")
             .list()
             .one_of(names);
-    app.value("--mask", o->mask, "MASK", "with --kinds: a mask by name or in words (default: bert, a full mask)");
+    app.value(
+        "--mask", o->mask, "MASK",
+        "measure only this mask: full, causal or prefix; with --kinds any mask, by name or in words (default: bert)");
+    app.number("--dropout", o->dropout, 0.0, 0.99, "dropout rate of the probabilities, not with --kinds (default: 0)");
     app.number("--limit", o->limit, 0.0, 1e6,
                "with --kinds: skip lengths whose call would take more than S seconds (default: 60)", "S");
     app.flag("--alone", o->alone, "with --kinds: measure only one kind on one length, and print the row as JSON")

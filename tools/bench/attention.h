@@ -3,6 +3,7 @@
 // The inputs follow a formula, so that another program can compute the same inputs.
 #pragma once
 #include "engine/ops/ops.h"
+#include "engine/tape/inputs.h"
 #include "tools/bench/bench.h"
 
 namespace masquerade {
@@ -13,6 +14,7 @@ struct AttentionSizes {
     int documents = 1, length = 1;  // length: tokens per document
     int heads = 12, size = 64;      // size: dimension of a head
     DType type = DType::f32;
+    float dropout = 0;
 };
 
 struct AttentionWork {
@@ -22,6 +24,8 @@ struct AttentionWork {
 
     SegmentGraph graph;
     AttentionRule rule;
+    std::vector<int> document, position;  // of each row; dropout draws by them
+    Inputs names;                         // document and position, where the ops read them
     // Multiply-adds of one matrix product, such as q k^T, over the visible pairs of a query and a key. The forward has
     // two such products, the backward four.
     double product_work;
@@ -39,10 +43,11 @@ std::int64_t visible_pairs(const SegmentGraph& graph);
 struct AttentionCase {
     std::vector<int> lengths;
     int tokens = 0, heads = 0, size = 64;  // tokens: of all documents together; size: numbers per head
-    std::string precision = "both";
+    std::string precision = "both", mask;
+    double dropout = 0;
     // The following members are only for --kinds, which compares kinds of attention.
-    std::vector<std::string> kinds;   // names of attention_kinds(), or "all"
-    std::string mask = "bert", plot;  // plot: path of a picture of the curves; empty: none
+    std::vector<std::string> kinds;  // names of attention_kinds(), or "all"
+    std::string plot;                // path of a picture of the curves; empty: none
     // true: measure the first kind at the first length, and print only this. false: start a process with `alone` for
     // each kind and length.
     bool alone = false;

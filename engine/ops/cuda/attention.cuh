@@ -12,19 +12,22 @@
 
 #include "engine/ops/cuda/attention_tiles.cuh"
 #include "engine/ops/cuda/device_memory.cuh"
+#include "engine/ops/cuda/draws.cuh"
 #include "engine/ops/cuda/fragments.cuh"
 
 namespace masquerade::DEVICE {
 
-constexpr float log2_of_e = 1.44269504f;
+constexpr float log2_of_e = 1.44269504f, log_of_2 = 0.693147181f;
 
 // How many warps and threads a CUDA block has, and how many query rows and keys its tiles have. S is the storage type
-// of the tensors. W is the number of columns of a chunk, the part of a head that fits in a tile.
-template <class Storage, int columns, int warps_of_block>
+// of the tensors. W is the number of columns of a chunk, the part of a head that fits in a tile. If `one_chunk` is set,
+// all heads have exactly W columns. The kernels then know D when they are compiled, and need no loops over chunks.
+template <class Storage, int columns, int warps_of_block, bool one_chunk>
 struct TileSizes {
     using S = Storage;
     static constexpr int W = columns, warps = warps_of_block, threads = 32 * warps, queries = 16 * warps;
-    static constexpr int keys = W == 64 && warps == 4 ? 64 : 32;
+    static constexpr int keys = W <= 64 && warps == 4 ? 64 : 32;
+    static constexpr bool exact = one_chunk;
     // The number of blocks that must fit on a multiprocessor at once. Together, these blocks have 256 threads. A
     // multiprocessor has 65536 registers, so ptxas may still give each thread up to 255 registers.
     static constexpr int blocks = 256 / threads;
@@ -50,9 +53,11 @@ struct AttentionInput {
     const S *q, *kv[4];
     AttentionHeads heads;
     float scale;                     // factor of the scores: 1 / sqrt(D)
+    float scale2;                    // scale log2(e): exp(scale s) = 2^(scale2 s)
     bool aligned;                    // whether each head of each row begins at a multiple of 16 bytes
     const int *document, *position;  // for each query row; they select the random bits of dropout
-    Stream stream;
+    std::uint32_t step;              // of the stream of dropout
+    RoundKeys keys;                  // of this stream
     AttentionDropout dropout;
 };
 
@@ -78,73 +83,106 @@ struct Rows {
 // The scores of 32 slots are four products of 8 columns each, and a lane with lane % 4 = t has columns 2t and 2t + 1 of
 // each product. In this order of the keys, the lane's eight scores of a row belong to the keys 8t to 8t + 7, which
 // share a draw. slot_of() is its own inverse.
-HD int slot_of(int j) { return (j & ~31) | (j & 6) << 2 | (j >> 2 & 6) | (j & 1); }
+HD constexpr int slot_of(int j) { return (j & ~31) | (j & 6) << 2 | (j >> 2 & 6) | (j & 1); }
 
-// Begins to copy rows of global memory, which are `stride` numbers apart, to a tile: to(i, j) = from[i * stride + j]
-// for i < rows and j < columns. Products read whole groups of 32 rows and 16 columns. The elements of these groups
-// beyond `rows` and `columns` are therefore set to 0. If `keys` is set, row i of global memory is stored in row
-// slot_of(i) of the tile.
-template <int threads, bool keys, class S, int M, int W>
-__device__ void load_rows(Rows<S, M, W>& to, const S* from, int stride, int rows, int columns, bool aligned) {
-    constexpr int packet = per_packet<S>, across = W / packet;
+// Copies rows of global memory, which are `stride` numbers apart, to tiles of M rows and W columns. If `keys` is set, row
+// i of global memory is stored in row slot_of(i) of the tile.
+template <class Sizes, bool keys, int M, int W = Sizes::W, class S = typename Sizes::S>
+class RowCopies {
+    static constexpr int threads = Sizes::threads, packet = per_packet<S>, across = W / packet;
+    // `step` is a power of two, the row of a thread's first packet is below `step`, and n is a multiple of `step`. The
+    // slot of row + n is therefore slot_of(row) + slot_of(n).
+    static constexpr int step = threads / across;
     static_assert(threads % across == 0, "each thread copies one column of packets");
-    const int height = M <= 32 || rows > 32 ? M : 32, width = (columns + 15) / 16 * 16, thread = int(threadIdx.x);
-    if (aligned) {
-        // `step` is a power of two, i is below `step`, and n is a multiple of `step`. Therefore i and n have no bit in
-        // common, and the slot of row i + n is slot_of(i) + slot_of(n).
-        constexpr int step = threads / across;
-        const int i = thread / across, j = thread % across * packet, count = j < columns ? rows - i : 0;
-        S* first = to.at(keys ? slot_of(i) : i, j);
-        const S* at = from + std::int64_t(i) * stride + j;
-#pragma unroll
-        for (int n = 0; n < M; n += step, at += step * stride) {
-            if (n >= height || j >= width) break;
-            copy_async(first + (keys ? slot_of(n) : n) * to.stride, at, n < count);
-        }
-    } else {
+    static constexpr int place(int row) { return (keys ? slot_of(row) : row) * Rows<S, M, W>::stride; }
+
+    int stride_, row_, column_;  // row and column of the first packet that this thread copies
+    bool aligned_;
+    std::int64_t first_, down_;  // place of this packet, and from one packet to the next one
+
+  public:
+    __device__ RowCopies(int stride, bool aligned)
+        : stride_(stride),
+          row_(int(threadIdx.x) / across),
+          column_(int(threadIdx.x) % across * packet),
+          aligned_(aligned),
+          first_(std::int64_t(row_) * stride + column_),
+          down_(std::int64_t(step) * stride) {}
+
+    // Begins to copy: to(i, j) = from[i * stride + j] for i < rows and j < columns. Products read whole groups of 32
+    // rows and 16 columns. The elements of these groups beyond `rows` and `columns` are therefore set to 0. If
+    // Sizes::exact is set, `columns` is W.
+    __device__ void begin(Rows<S, M, W>& to, const S* from, int rows, int columns) const {
+        const int height = M <= 32 || rows > 32 ? M : 32, width = (columns + 15) / 16 * 16;
+        if (aligned_) {
+            const AsyncCopies<S> first(to.all + place(row_) + column_);
+            const S* at = from + first_;
+            if (Sizes::exact && rows == M) {
+                each_constant<M, step>([&](auto n) { first.template begin<place(n)>(at), at += down_; });
+            } else if (column_ < width) {
+                const int count = column_ < columns ? rows - row_ : 0;
+                each_constant<M, step>([&](auto n) {
+                    if (n < height) first.template begin<place(n)>(at, n < count);
+                    at += down_;
+                });
+            }
+        } else {
 #pragma unroll 1
-        for (int n = thread; n < height * width; n += threads) {
-            const int i = n / 16 % height, j = n / 16 / height * 16 + n % 16;
-            *to.at(keys ? slot_of(i) : i, j) = i < rows && j < columns ? from[std::int64_t(i) * stride + j] : S(0.0f);
+            for (int n = int(threadIdx.x); n < height * width; n += threads) {
+                const int i = n / 16 % height, j = n / 16 / height * 16 + n % 16;
+                to.all[place(i) + j] = i < rows && j < columns ? from[std::int64_t(i) * stride_ + j] : S(0.0f);
+            }
         }
     }
-}
+};
 
 // Products of a warp. sum[n] contains the columns 8n to 8n + 7 of the result, distributed over the lanes like the
 // matrix d of multiply_fragments() (fragments.cuh). A tile of keys is processed in groups of 32 slots, that is, rows in
 // shared memory (slot_of()). If no query row of the warp sees a key of group b, bit b of `groups` is 0, and the group
-// is left out.
+// is left out: its sums have no defined values.
 //
-// multiply_rows: result(i, n) += sum over d < columns of left(i, d) right(n, d). `left` points to the warp's first
-// query row.
-template <int W, class S, int K>
-__device__ void multiply_rows(float (&sum)[K / 8][4], const S* left, int left_stride, const Rows<S, K, W>& right,
-                              unsigned groups, int columns) {
-#pragma unroll sizeof(S) == 2 ? 4 : 1
-    for (int d = 0; d < W; d += 16) {
-        if (d >= columns) break;
-        const Matrices<S> a = matrices_at<false, false>(left + d, left_stride);
-#pragma unroll
-        for (int n = 0; n < K; n += 16) {
-            if (!(groups >> n / 32 & 1)) continue;
-            const Matrices<S> b = matrices_at<true, false>(right.at(n, d), right.stride);
-            multiply_matrices(sum[n / 8], a, b, 0);
-            multiply_matrices(sum[n / 8 + 1], a, b, 1);
-        }
-    }
+// multiply_rows: result(i, n) = sum over d < columns of left(i, d) right(n, d). `left` are the Areas of the warp's query
+// rows. If the sizes are not exact, the sum is added to `sum` instead, as a chunk of a longer sum.
+template <class Sizes, class Left, class S, int K, int W>
+__device__ void multiply_rows(float (&sum)[K / 8][4], const Left& left, const Rows<S, K, W>& right, unsigned groups,
+                              int columns) {
+    const Areas<S, Rows<S, K, W>::stride, true, false> of_right(right.all);
+    each_constant<K, 32>([&](auto n) {
+        if (!(groups >> n / 32 & 1)) return;
+        each_constant<W, 16>([&](auto d) {
+            if (!Sizes::exact && d >= columns) return;
+            constexpr bool begins = Sizes::exact && d == 0;
+            const Matrices<S> a = left.template at<0, d>();
+            each_constant<2, 1>([&](auto half) {
+                constexpr int first = n + 16 * half;
+                const Matrices<S> b = of_right.template at<first, d>();
+                multiply_matrices(sum[first / 8], a, b, 0, begins);
+                multiply_matrices(sum[first / 8 + 1], a, b, 1, begins);
+            });
+        });
+    });
 }
-// multiply_columns: result(i, c) += sum over k of left(i, k) right(k, c), for c < columns and 16 rows k from `first`
-// on.
-template <int W, class S, int M>
-__device__ void multiply_columns(float (&sum)[W / 8][4], const Matrices<S>& left, const Rows<S, M, W>& right, int first,
+// multiply_columns: result(i, c) += sum over k of left(i, k) right(first + k, c), for c < columns and k < 16. `right`
+// begins at the tile's first row. The second form does it for two results, with the same right factor.
+template <class Sizes, int first, class S, class Right>
+__device__ void multiply_columns(float (&sum)[Sizes::W / 8][4], const Matrices<S>& left, const Right& right,
                                  int columns) {
-#pragma unroll
-    for (int c = 0; c < W; c += 16) {
-        if (c >= columns) break;
-        const Matrices<S> b = matrices_at<false, true>(right.at(first, c), right.stride);
+    each_constant<Sizes::W, 16>([&](auto c) {
+        if (!Sizes::exact && c >= columns) return;
+        const Matrices<S> b = right.template at<first, c>();
         multiply_matrices(sum[c / 8], left, b, 0);
         multiply_matrices(sum[c / 8 + 1], left, b, 1);
-    }
+    });
+}
+template <class Sizes, int first, class S, class Right>
+__device__ void multiply_columns(float (&sum)[Sizes::W / 8][4], const Matrices<S>& left, float (&sum2)[Sizes::W / 8][4],
+                                 const Matrices<S>& left2, const Right& right, int columns) {
+    each_constant<Sizes::W, 16>([&](auto c) {
+        if (!Sizes::exact && c >= columns) return;
+        const Matrices<S> b = right.template at<first, c>();
+        multiply_matrices(sum[c / 8], left, b, 0), multiply_matrices(sum[c / 8 + 1], left, b, 1);
+        multiply_matrices(sum2[c / 8], left2, b, 0), multiply_matrices(sum2[c / 8 + 1], left2, b, 1);
+    });
 }
 // Converts the sums of two neighbouring products of 8 columns each to the left factor (16,16) of another product. If S
 // is bf16, the sums are rounded to bf16.
@@ -173,6 +211,36 @@ __device__ inline float top_of_quad(float x) {
     return std::fmax(x, lane_xor(x, 2));
 }
 
+// Which keys of a key tile a lane's two query rows see (TwoRows).
+struct Seen {
+    unsigned groups = 0;    // bit b: a query row of the warp sees one of the 32 keys of group b
+    unsigned by_pairs = 0;  // 0: every query row of the tile sees every key, and `keys` is not set
+    // keys[r][b] of lane t = lane % 4: bit 2h + e says whether row r sees key 32b + 8t + 2h + e, for h < 4 and e < 2
+    // (slot_of()).
+    unsigned keys[2][2];
+
+    __device__ bool at(int r, int b, int h, int e) const { return keys[r][b] >> (2 * h + e) & 1; }
+    // Calls f(b, h, r, e) for each pair of the lane: row r, key 32b + 8t + 2h + e. Groups of which no key is seen are
+    // left out.
+    template <int K, class F>
+    __device__ void each_pair(F f) const {
+#pragma unroll
+        for (int b = 0; b < K / 32; b++) {
+            if (!(groups >> b & 1)) continue;
+#pragma unroll
+            for (int h = 0; h < 4; h++)
+#pragma unroll
+                for (int s = 0; s < 4; s++) f(b, h, s / 2, s % 2);
+        }
+    }
+};
+
+// The Areas of a tile of queries, from the warp's first row on.
+template <class S, int M, int W>
+__device__ Areas<S, Rows<S, M, W>::stride, false, false> rows_of_warp(const Rows<S, M, W>& tile) {
+    return Areas<S, Rows<S, M, W>::stride, false, false>(tile.at(int(threadIdx.x) / 32 * 16, 0));
+}
+
 // The two query rows whose scores a lane has in the products of its warp: rows `first` and `first` + 8 of the tile.
 template <class S>
 struct TwoRows {
@@ -183,54 +251,87 @@ struct TwoRows {
     __device__ TwoRows(const AttentionInput<S>& input, int row, int rows)
         : first(int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4) {
 #pragma unroll
-        for (int r = 0; r < 2; r++) {
-            there[r] = first + 8 * r < rows;
-            const bool draws = input.dropout.threshold > 0 && there[r];
-            document[r] = draws ? std::uint32_t(input.document[row + first + 8 * r]) : 0;
-            position[r] = draws ? std::uint32_t(input.position[row + first + 8 * r]) : 0;
+        for (int r = 0; r < 2; r++) there[r] = first + 8 * r < rows, document[r] = position[r] = 0;
+        if (input.dropout.threshold == 0) return;
+        int of_document[2], of_position[2];
+        read(input.document, input.position, row + first, 8, of_document, of_position);
+#pragma unroll
+        for (int r = 0; r < 2; r++)
+            document[r] = std::uint32_t(of_document[r]), position[r] = std::uint32_t(of_position[r]);
+    }
+    // Reads to_a[r] = a[at + step r] and to_b[r] = b[at + step r] for the rows that are there, and 0 for the others. `at`
+    // belongs to row `first`. The four lanes that have the same rows share the work: each of them reads one number.
+    template <class T>
+    __device__ void read(const T* a, const T* b, std::int64_t at, int step, T (&to_a)[2], T (&to_b)[2]) const {
+        const unsigned lane = threadIdx.x % 32, r = lane % 2;
+        const T mine = there[0] && (r == 0 || there[1]) ? (lane & 2 ? b : a)[at + int(r) * step] : T(0);
+#pragma unroll
+        for (unsigned i = 0; i < 2; i++) {
+            to_a[i] = __shfl_sync(0xffffffffu, mine, int((lane & ~3u) + i));
+            to_b[i] = __shfl_sync(0xffffffffu, mine, int((lane & ~3u) + 2 + i));
         }
     }
 
-    // Finds which keys the two rows see in a key tile with `keys` keys. With t = lane % 4, sets bit 32b + 2h + e of
-    // seen[r] if row r sees key 32b + 8t + 2h + e, for b < 2, h < 4 and e < 2 (slot_of()). Returns a word whose bit b
-    // is set if any row of the warp sees one of the 32 keys of group b.
-    __device__ unsigned find_seen(const AttentionInput<S>& input, int mask, int keys, std::uint64_t (&seen)[2]) const {
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            seen[r] = !there[r]  ? 0
-                      : mask < 0 ? ~std::uint64_t(0) >> (64 - keys)
-                                 : input.tables.seen[mask + first + 8 * r];
+    // Returns which keys the two rows see in a key tile that is at most K keys high.
+    template <int K>
+    __device__ Seen find_seen(const AttentionInput<S>& input, int mask, int keys) const {
+        Seen seen;
+        if (mask < 0 && keys == K) {
+            seen.groups = (1u << K / 32) - 1;
+            return seen;
         }
-        unsigned groups = 0;
-        for (int b = 0; b < 2; b++)
-            if (__ballot_sync(0xffffffffu, (seen[0] | seen[1]) >> 32 * b & 0xffffffffu)) groups |= 1u << b;
-        for (int r = 0; r < 2; r++) seen[r] >>= threadIdx.x % 4 * 8;
-        return groups;
+        seen.by_pairs = 1;
+        std::uint64_t of_row[2];
+#pragma unroll
+        for (int r = 0; r < 2; r++)
+            of_row[r] = !there[r]  ? 0
+                        : mask < 0 ? ~std::uint64_t(0) >> (64 - keys)
+                                   : input.tables.seen[mask + first + 8 * r];
+#pragma unroll
+        for (int b = 0; b < 2; b++) {
+#pragma unroll
+            for (int r = 0; r < 2; r++) seen.keys[r][b] = unsigned(of_row[r] >> 32 * b);
+            if (__ballot_sync(0xffffffffu, seen.keys[0][b] | seen.keys[1][b])) seen.groups |= 1u << b;
+#pragma unroll
+            for (int r = 0; r < 2; r++) seen.keys[r][b] >>= threadIdx.x % 4 * 8;
+        }
+        return seen;
     }
-    // Returns the random draw of row r for the 8 keys 32b + 8t to 32b + 8t + 7 of a tile, where t = lane % 4. `channel`
-    // is the channel of the tile's first key. If `channel` is not a multiple of 8, the bits of the 8 keys come from two
-    // draws.
-    __device__ Four draw(const AttentionInput<S>& input, int r, int head, int channel, int b) const {
-        const std::uint32_t block = AttentionDropout::block_of(head, channel) + std::uint32_t(4 * b) + threadIdx.x % 4;
+    // Returns in draws[r] the random draw of row r for the 8 keys 32b + 8t to 32b + 8t + 7 of a tile, where t = lane %
+    // 4. `channel` is the channel of the tile's first key, and `block` is first_block(head, channel).
+    static __device__ std::uint32_t first_block(int head, int channel) {
+        return AttentionDropout::block_of(head, channel) + threadIdx.x % 4;
+    }
+    __device__ void draw(const AttentionInput<S>& input, int channel, std::uint32_t block, int b,
+                         Four (&draws)[2]) const {
+        const auto draw_from = [&](std::uint32_t from) {
+#pragma unroll
+            for (int r = 0; r < 2; r++)
+                draws[r] = {{from + std::uint32_t(4 * b), position[r], document[r], input.step}};
+            philox_together(draws, input.keys);
+        };
         // The offset of the channel in its draw. It is always 0 if no key segments overlap.
         const unsigned odd = unsigned(channel) % AttentionDropout::keys_a_draw;
-        Four words{}, next{};
+        if (odd == 0) return draw_from(block);
+        // The bits of the 8 keys come from two draws.
+        Four next[2];
 #pragma unroll 1
-        for (std::uint32_t n = 0; n < (odd ? 2 : 1); n++) {
-            words = next;
-            next = input.stream.at(document[r], position[r], block + n);
+        for (std::uint32_t n = 2; n-- > 0;) {
+            next[0] = draws[0], next[1] = draws[1];
+            draw_from(block + n);
         }
-        if (odd == 0) return next;
-        std::uint32_t all[8];
 #pragma unroll
-        for (int i = 0; i < 4; i++) all[i] = words.v[i], all[i + 4] = next.v[i];
+        for (int r = 0; r < 2; r++) {
+            std::uint32_t all[8];
 #pragma unroll
-        for (int i = 0; i < 6; i++) all[i] = odd & 4 ? all[i + 2] : all[i];
+            for (int i = 0; i < 4; i++) all[i] = draws[r].v[i], all[i + 4] = next[r].v[i];
 #pragma unroll
-        for (int i = 0; i < 5; i++) all[i] = odd & 2 ? all[i + 1] : all[i];
+            for (int i = 0; i < 6; i++) all[i] = odd & 4 ? all[i + 2] : all[i];
 #pragma unroll
-        for (int i = 0; i < 4; i++) words.v[i] = odd & 1 ? all[i] >> 16 | all[i + 1] << 16 : all[i];
-        return words;
+            for (int i = 0; i < 5; i++) all[i] = odd & 2 ? all[i + 1] : all[i];
+#pragma unroll
+            for (int i = 0; i < 4; i++) draws[r].v[i] = odd & 1 ? all[i] >> 16 | all[i + 1] << 16 : all[i];
+        }
     }
 };
 
@@ -252,15 +353,16 @@ __device__ void each_chunk(int chunks, bool ahead, Load load, LoadNext load_next
     }
 }
 
-// Stores x and y in columns c and c + 1 of a row or, if `add` is set, adds them to the old numbers. The row has
-// `columns` columns; numbers beyond its end are not stored.
-template <class S>
-__device__ void put_two(S* row, int c, float x, float y, int columns, bool aligned, bool add) {
+// Stores x and y in columns c and c + 1 of a row or, if `add` is set, adds them to the old numbers. `to` points to column
+// c. The row has `columns` columns; numbers beyond its end are not stored. If Sizes::exact is set, there are none.
+template <class Sizes, class S>
+__device__ void put_two(S* to, int c, float x, float y, int columns, bool aligned, bool add) {
+    const bool first = Sizes::exact || c < columns, second = Sizes::exact || c + 1 < columns;
     if (add) {
-        if (c < columns) x += float(row[c]);
-        if (c + 1 < columns) y += float(row[c + 1]);
+        if (first) x += float(to[0]);
+        if (second) y += float(to[1]);
     }
-    store_two(row + c, x, y, c < columns, c + 1 < columns, aligned);
+    store_two(to, x, y, first, second, aligned);
 }
 
 // Keeps the tables of the last 8 segment graphs (attention masks) in GPU memory, because all layers of a model use the
@@ -335,25 +437,29 @@ class TableKeeper {
 // Not thread-safe. No lock is needed, because only one thread calls ops, all on one stream.
 inline TableKeeper tables_of_graphs;
 
-// Calls f(sizes) with the TileSizes for heads of D columns and numbers of type S. In bf16 with D <= 64, a block usually
-// has tiles of 64 query rows. Short query segments leave many rows of such tiles unused. If tiles of 16 rows need less
-// than half as many rows in total, a block has one warp and tiles of 16 query rows.
+// Calls f(sizes) with the TileSizes for heads of D columns and numbers of type S. In bf16, heads of 32, 64 and 128
+// columns have sizes of their own, which are exact. A block usually has tiles of 64 query rows. Short query segments leave
+// many rows of such tiles unused. If tiles of 16 rows need less than half as many rows in total, a block for heads of 32
+// or 64 columns has one warp and tiles of 16 query rows.
 template <class S, class F>
 void for_tile_sizes(int D, const SegmentGraph& graph, F f) {
     if constexpr (sizeof(S) == 4) {
-        f(TileSizes<S, 64, 2>{});
-    } else if (D > 64) {
-        f(TileSizes<S, 128, 4>{});
+        f(TileSizes<S, 64, 2, false>{});
     } else {
         std::int64_t in_tiles_of_16 = 0, in_tiles_of_64 = 0;
         for (const QuerySegment& q : graph.queries) {
             in_tiles_of_16 += (q.end - q.begin + 15) / 16 * 16;
             in_tiles_of_64 += (q.end - q.begin + 63) / 64 * 64;
         }
-        if (in_tiles_of_64 > 2 * in_tiles_of_16)
-            f(TileSizes<S, 64, 1>{});
+        const bool short_segments = in_tiles_of_64 > 2 * in_tiles_of_16;
+        if (D == 128)
+            f(TileSizes<S, 128, 4, true>{});
+        else if (D == 64)
+            short_segments ? f(TileSizes<S, 64, 1, true>{}) : f(TileSizes<S, 64, 4, true>{});
+        else if (D == 32)
+            short_segments ? f(TileSizes<S, 32, 1, true>{}) : f(TileSizes<S, 32, 4, true>{});
         else
-            f(TileSizes<S, 64, 4>{});
+            f(TileSizes<S, 64, 4, false>{});
     }
 }
 
@@ -371,9 +477,10 @@ AttentionInput<S> attention_input(const char* op, const View& q, const Views& kv
         input.kv[s] = kv[s].as<S>();
         input.aligned = input.aligned && is_aligned(kv[s].data, 16);
     }
-    input.scale = float(1 / std::sqrt(double(input.heads.D)));
+    const double scale = 1 / std::sqrt(double(input.heads.D));
+    input.scale = float(scale), input.scale2 = float(scale * 1.4426950408889634);
     input.document = rule.rows.document.data, input.position = rule.rows.position.data;
-    input.stream = rule.stream;
+    input.step = rule.stream.step, input.keys = RoundKeys(rule.stream);
     input.dropout = AttentionDropout(rule.dropout);
     return input;
 }

@@ -24,9 +24,9 @@ struct BackwardInput {
 //     delta = sum_j p_j dp_j,    ds_j = p_j (dp_j - delta) / sqrt(D), the gradient of q.k_j
 //
 // If a query tile has only one visit, that is, sees keys of only one key tile, delta is computed from the p_j and dp_j
-// of this visit. In a row that sees only one key, ds_j is then exactly 0. Otherwise the kernel for dq needs a delta
-// before it knows all p_j and dp_j. It takes c = dy.y, which differs from delta because y is rounded to S, and corrects
-// the result. The sum of p is 1, so
+// of this visit. In a row that sees only one key, p is set to 1, and ds_j is then exactly 0. Otherwise the kernel for dq
+// needs a delta before it knows all p_j and dp_j. It takes c = dy.y, which differs from delta because y is rounded to S,
+// and corrects the result. The sum of p is 1, so
 //     delta - c = sum_j p_j (dp_j - c),    dq = (sum_j p_j (dp_j - c) k_j - (delta - c) sum_j p_j k_j) / sqrt(D)
 // and the kernel computes these three sums in one loop.
 struct Delta {};
@@ -38,50 +38,87 @@ struct Pairs {
     using S = typename Sizes::S;
     static constexpr int W = Sizes::W, K = Sizes::keys;
     float p[K / 8][4], dp[K / 8][4];  // contain q.k and dy.v until finish() replaces them
-    float lse[2];
-    std::uint64_t seen[2];  // bits of the keys that the lane's two query rows see (TwoRows::find_seen())
-    unsigned groups = 0;    // bit b: a query row of the warp sees one of the 32 keys of group b
+    float level[2];                   // lse log2(e): p is 2^(scale2 q.k - level)
+    Seen seen;                        // the keys that the lane's two query rows see
 
-    // Begins a new key tile: sets p and dp to 0, and finds which of its `keys` keys the query rows see.
+    // Begins a new key tile, of which `keys` rows are used: finds which of its keys the query rows see.
     __device__ void begin(const AttentionInput<S>& input, const TwoRows<S>& rows, int mask, int keys) {
-        clear(p), clear(dp);
-        groups = rows.find_seen(input, mask, keys, seen);
+        if (!Sizes::exact) clear(p), clear(dp);
+        seen = rows.template find_seen<K>(input, mask, keys);
     }
-    // Adds to p and dp the terms of q.k and dy.v for one chunk of a head's columns (attention.cuh). warp_row is the
-    // warp's first query row in the tile.
-    template <int M>
-    __device__ void add_products(const Rows<S, M, W>& q, const Rows<S, M, W>& dy, const Rows<S, K, W>& k,
-                                 const Rows<S, K, W>& v, int warp_row, int columns) {
-        multiply_rows<W>(p, q.at(warp_row, 0), q.stride, k, groups, columns);
-        multiply_rows<W>(dp, dy.at(warp_row, 0), dy.stride, v, groups, columns);
+    // Computes q.k and dy.v or, if the sizes are not exact, adds their terms for one chunk of a head's columns
+    // (attention.cuh). q and dy are the rows of the warp (rows_of_warp()).
+    template <class Queries>
+    __device__ void add_products(const Queries& q, const Queries& dy, const Rows<S, K, W>& k, const Rows<S, K, W>& v,
+                                 int columns) {
+        multiply_rows<Sizes>(p, q, k, seen.groups, columns);
+        multiply_rows<Sizes>(dp, dy, v, seen.groups, columns);
     }
-    // Replaces q.k by the probability p, without dropout, and dy.v by the gradient dp of p. Both are 0 if the row does
-    // not see the key. Calls f(n, s, keep) for each element p[n][s], where `keep` says whether dropout keeps this
-    // probability. Skips the groups of 32 keys in which no query row of the warp sees a key: there, p and dp stay 0,
-    // and f is not called.
+    // Replaces q.k by the probability p, without dropout, and dy.v by dp - delta, where dp is the gradient of p. If the
+    // row does not see the key, p becomes 0. Calls f(n, s, keep) for each element p[n][s], where `keep` says whether
+    // dropout keeps this probability. Skips the groups of 32 keys in which no query row of the warp sees a key.
     template <class F>
-    __device__ void finish(const AttentionInput<S>& input, const TwoRows<S>& rows, int channel, int head, F f) {
+    __device__ void finish(const AttentionInput<S>& input, const TwoRows<S>& rows, int channel, int head,
+                           const float (&delta)[2], F f) {
+        if (input.dropout.threshold > 0)
+            finish_with<true>(input, rows, channel, head, delta, f);
+        else
+            finish_with<false>(input, rows, channel, head, delta, f);
+    }
+    template <bool drops, class F>
+    __device__ void finish_with(const AttentionInput<S>& input, const TwoRows<S>& rows, int channel, int head,
+                                const float (&delta)[2], F f) {
         const auto kept = float(input.dropout.kept);
+        const std::uint32_t block = rows.first_block(head, channel);
 #pragma unroll
         for (int b = 0; b < K / 32; b++) {
-            if (!(groups >> b & 1)) continue;
+            if (!(seen.groups >> b & 1)) continue;
+            [[maybe_unused]] Four draws[2];
+            if constexpr (drops) rows.draw(input, channel, block, b, draws);
 #pragma unroll
-            for (int r = 0; r < 2; r++) {
-                const Four draw = input.dropout.threshold > 0 ? rows.draw(input, r, head, channel, b) : Four{};
+            for (int h = 0; h < 4; h++)
+#pragma unroll
+                for (int s = 0; s < 4; s++) {
+                    const int n = 4 * b + h;
+                    p[n][s] = power_of_2(mul_add(p[n][s], input.scale2, -level[s / 2]));
+                }
+            if (seen.by_pairs)
 #pragma unroll
                 for (int h = 0; h < 4; h++)
 #pragma unroll
-                    for (int e = 0; e < 2; e++) {
-                        const int n = 4 * b + h, s = 2 * r + e;
-                        const bool sees = seen[r] >> (32 * b + 2 * h + e) & 1;
-                        const bool keep = input.dropout.keeps(draw, 2 * h + e);
-                        const float x = p[n][s] * input.scale - lse[r];
-                        p[n][s] = sees ? power_of_2(x * log2_of_e) : 0;
-                        dp[n][s] = sees && keep ? dp[n][s] * kept : 0;
-                        f(n, s, keep);
+                    for (int s = 0; s < 4; s++) {
+                        float& x = p[4 * b + h][s];
+                        x = seen.at(s / 2, b, h, s % 2) ? x : 0;
                     }
-            }
+#pragma unroll
+            for (int h = 0; h < 4; h++)
+#pragma unroll
+                for (int s = 0; s < 4; s++) {
+                    float& x = dp[4 * b + h][s];
+                    bool keep = true;
+                    if constexpr (drops) {
+                        keep = input.dropout.keeps(draws[s / 2], 2 * h + s % 2);
+                        x = (keep ? x : 0) * kept;
+                    }
+                    x -= delta[s / 2];
+                    f(4 * b + h, s, keep);
+                }
         }
+    }
+    // Sets p to exactly 1 in rows that see only one key of the tile, and sum[r] to the sum of p dp in these rows.
+    __device__ void find_single_keys(float (&sum)[2]) {
+        bool single[2];
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const int count = __popc(seen.keys[r][0] & 255) + __popc(seen.keys[r][1] & 255);
+            single[r] = sum_of_quad(float(count)) == 1;
+            if (single[r]) sum[r] = 0;
+        }
+        if (!__ballot_sync(0xffffffffu, single[0] || single[1])) return;
+        seen.each_pair<K>([&](int b, int h, int r, int e) {
+            const int n = 4 * b + h, s = 2 * r + e;
+            if (single[r] && seen.at(r, b, h, e)) p[n][s] = 1, sum[r] += dp[n][s];
+        });
     }
 };
 
@@ -92,36 +129,56 @@ struct Place {
     static constexpr int W = Sizes::W;
     const BackwardInput<S>& input;
     const int D, C, chunks, column, columns;
+    const RowCopies<Sizes, false, Sizes::queries> query_copies;
+    const RowCopies<Sizes, true, Sizes::keys> key_copies;
 
     __device__ explicit Place(const BackwardInput<S>& all)
         : input(all),
-          D(all.forward.heads.D),
-          C(all.forward.heads.C()),
+          D(Sizes::exact ? W : all.forward.heads.D),
+          C(all.forward.heads.of_queries * D),
           chunks((D + W - 1) / W),
-          column(int(blockIdx.z) * W),
-          columns(width_at(column)) {}
+          column(Sizes::exact ? 0 : int(blockIdx.z) * W),
+          columns(width_at(column)),
+          query_copies(C, all.forward.aligned),
+          key_copies(all.forward.heads.kv_columns(), all.forward.aligned) {}
     __device__ int width_at(int from) const { return D - from < W ? D - from : W; }
 
-    // load_queries() and load_keys() begin to load the columns [from, from + W) of a head.
-    template <int M>
-    __device__ void load_queries(Rows<S, M, W>& q, Rows<S, M, W>& dy, int row, int rows, int head, int from) const {
+    // load_queries() and load_keys() begin to load the columns [from, from + W) of a head of queries or of keys.
+    __device__ void load_queries(Rows<S, Sizes::queries, W>& q, Rows<S, Sizes::queries, W>& dy, int row, int rows,
+                                 int head, int from) const {
         const std::int64_t at = std::int64_t(row) * C + head * D + from;
-        load_rows<Sizes::threads, false>(q, input.forward.q + at, C, rows, width_at(from), input.forward.aligned);
-        load_rows<Sizes::threads, false>(dy, input.dy + at, C, rows, width_at(from), input.forward.aligned);
+        query_copies.begin(q, input.forward.q + at, rows, width_at(from));
+        query_copies.begin(dy, input.dy + at, rows, width_at(from));
     }
-    template <int M>
-    __device__ void load_keys(Rows<S, M, W>& k, Rows<S, M, W>& v, int source, int row, int rows, int head,
-                              int from) const {
+    __device__ void load_keys(Rows<S, Sizes::keys, W>& k, Rows<S, Sizes::keys, W>& v, int source, int row, int rows,
+                              int head, int from) const {
         const AttentionHeads& heads = input.forward.heads;
-        const int stride = heads.kv_columns();
-        const S* kv = one_of(input.forward.kv, source) + std::int64_t(row) * stride + head / heads.readers() * D + from;
-        load_rows<Sizes::threads, true>(k, kv, stride, rows, width_at(from), input.forward.aligned);
-        load_rows<Sizes::threads, true>(v, kv + heads.values(), stride, rows, width_at(from), input.forward.aligned);
+        const S* kv = one_of(input.forward.kv, source) + std::int64_t(row) * heads.kv_columns() + head * D + from;
+        key_copies.begin(k, kv, rows, width_at(from));
+        key_copies.begin(v, kv + heads.values(), rows, width_at(from));
     }
     __device__ std::int64_t statistic(int row, int head) const {
         return std::int64_t(row) * input.forward.heads.of_queries + head;
     }
 };
+
+// Returns the sum of x[d] y[d] for a quarter of all d < D; t < 4 selects the quarter. If `aligned` is set, x and y begin
+// at multiples of 16 bytes.
+template <class S>
+__device__ float part_of_product(const S* x, const S* y, int D, int t, bool aligned) {
+    float sum = 0;
+    if (!aligned) {
+        for (int d = t; d < D; d += 4) sum += float(x[d]) * float(y[d]);
+        return sum;
+    }
+    constexpr int packet = per_packet<S>;
+    for (int d = packet * t; d < D; d += 4 * packet) {
+        const Packet of_x = packet_at(x + d), of_y = packet_at(y + d);
+#pragma unroll
+        for (int i = 0; i < packet; i++) sum = mul_add(float(number_of<S>(of_x, i)), float(number_of<S>(of_y, i)), sum);
+    }
+    return sum;
+}
 
 template <class Sizes>
 struct QueryTiles {
@@ -153,17 +210,19 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         const int row = tile.row + rows.first + 8 * r;
-        pairs.lse[r] = rows.there[r] ? input.lse[place.statistic(row, head)] : 0;
+        pairs.level[r] = rows.there[r] ? input.lse[place.statistic(row, head)] * log2_of_e : 0;
         if (one_visit || !rows.there[r]) continue;
         const std::int64_t at = std::int64_t(row) * place.C + head * place.D;
-        for (int d = t; d < place.D; d += 4) delta[r] += float(input.dy[at + d]) * float(input.y[at + d]);
+        delta[r] = part_of_product(input.dy + at, input.y + at, place.D, t, input.forward.aligned);
     }
 #pragma unroll
     for (int r = 0; r < 2; r++) delta[r] = sum_of_quad(delta[r]);
 
+    const auto q = rows_of_warp(tiles.q), dy = rows_of_warp(tiles.dy);
+    const int of_keys = head / input.forward.heads.readers();
     const auto load_keys = [&](const Visit& visit, int v, int from) {
         auto& stage = tiles.stage[v % Sizes::stages];
-        place.load_keys(stage.k, stage.v, visit.source(), visit.row, visit.rows(), head, from);
+        place.load_keys(stage.k, stage.v, visit.source(), visit.row, visit.rows(), of_keys, from);
     };
     const auto load_queries = [&](int from) {
         place.load_queries(tiles.q, tiles.dy, tile.row, tile.rows(), head, from);
@@ -187,7 +246,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
             if (v + 1 < tile.last) load_keys(next, v + 1, 0);
         };
         each_chunk(place.chunks, ahead, load, load_next, [&](int c) {
-            if (works) pairs.add_products(tiles.q, tiles.dy, stage.k, stage.v, warp_row, place.D - c * W);
+            if (works) pairs.add_products(q, dy, stage.k, stage.v, place.D - c * W);
         });
         if (place.chunks > 1) {  // loads the keys again: the chunk of columns that this block computes
             __syncthreads();
@@ -195,28 +254,33 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
             wait_for_copies();
             __syncthreads();
         }
-        if (pairs.groups == 0) continue;
+        const Seen& seen = pairs.seen;
+        if (seen.groups == 0) continue;
         float sum[2] = {0, 0};
-        pairs.finish(input.forward, rows, visit.channel, head, [&](int n, int s, bool) {
-            sum[s / 2] = mul_add(pairs.p[n][s], pairs.dp[n][s] - delta[s / 2], sum[s / 2]);
+        pairs.finish(input.forward, rows, visit.channel, head, delta, [&](int n, int s, bool) {
+            sum[s / 2] = mul_add(pairs.p[n][s], pairs.dp[n][s], sum[s / 2]);
+            if (!one_visit) pairs.dp[n][s] *= pairs.p[n][s];
         });
+        const Areas<S, Rows<S, K, W>::stride, false, true> of_keys(stage.k.all);
+        if (one_visit) {
+            if (seen.by_pairs) pairs.find_single_keys(sum);
 #pragma unroll
-        for (int r = 0; r < 2; r++) {
-            if (one_visit)
-                delta[r] = sum_of_quad(sum[r]);
-            else
-                rest[r] += sum[r];
-        }
-#pragma unroll
-        for (int n = 0; n < K / 8; n++)
-#pragma unroll
-            for (int s = 0; s < 4; s++) pairs.dp[n][s] = pairs.p[n][s] * (pairs.dp[n][s] - delta[s / 2]);
-#pragma unroll
-        for (int n = 0; n < K / 8; n += 2) {
-            if (!(pairs.groups >> n / 4 & 1)) continue;
-            multiply_columns(dq, as_factor<S>(pairs.dp[n], pairs.dp[n + 1]), stage.k, 8 * n, place.columns);
-            if (!one_visit)
-                multiply_columns(of_p, as_factor<S>(pairs.p[n], pairs.p[n + 1]), stage.k, 8 * n, place.columns);
+            for (int r = 0; r < 2; r++) delta[r] = sum_of_quad(sum[r]);
+            seen.each_pair<K>([&](int b, int h, int r, int e) {
+                const int n = 4 * b + h, s = 2 * r + e;
+                pairs.dp[n][s] = pairs.p[n][s] * (pairs.dp[n][s] - delta[r]);
+            });
+            each_constant<K / 8, 2>([&](auto n) {
+                if (!(seen.groups >> n / 4 & 1)) return;
+                multiply_columns<Sizes, 8 * n>(dq, as_factor<S>(pairs.dp[n], pairs.dp[n + 1]), of_keys, place.columns);
+            });
+        } else {
+            rest[0] += sum[0], rest[1] += sum[1];
+            each_constant<K / 8, 2>([&](auto n) {
+                if (!(seen.groups >> n / 4 & 1)) return;
+                multiply_columns<Sizes, 8 * n>(dq, as_factor<S>(pairs.dp[n], pairs.dp[n + 1]), of_p,
+                                               as_factor<S>(pairs.p[n], pairs.p[n + 1]), of_keys, place.columns);
+            });
         }
     }
 #pragma unroll
@@ -226,13 +290,13 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
         const int row = tile.row + rows.first + 8 * r;
         if (t == 0 && blockIdx.z == 0) input.delta[place.statistic(row, head)] = delta[r] + rest[r];
         if (!to) continue;
-        S* first = to + std::int64_t(row) * place.C + head * place.D + place.column;
+        S* const first = to + std::int64_t(row) * place.C + head * place.D + place.column + 2 * t;
         const float scale = input.forward.scale;
 #pragma unroll
         for (int n = 0; n < W / 8; n++)
-            put_two(first, 8 * n + 2 * t, (dq[n][2 * r] - rest[r] * of_p[n][2 * r]) * scale,
-                    (dq[n][2 * r + 1] - rest[r] * of_p[n][2 * r + 1]) * scale, place.columns, input.forward.aligned,
-                    add);
+            put_two<Sizes>(first + 8 * n, 8 * n + 2 * t, (dq[n][2 * r] - rest[r] * of_p[n][2 * r]) * scale,
+                           (dq[n][2 * r + 1] - rest[r] * of_p[n][2 * r + 1]) * scale, place.columns,
+                           input.forward.aligned, add);
     }
 }
 
@@ -252,6 +316,7 @@ struct KeyTiles {
     // p and ds have a row for each query and a column for each slot of a key (slot_of()). p is 0 for each pair that
     // dropout removes.
     Rows<S, Sizes::queries, Sizes::keys> p, ds;
+    unsigned groups[Sizes::warps];  // of each warp's query rows: Seen::groups. p and ds are not set for other groups.
 };
 
 template <class Sizes, class S = typename Sizes::S>
@@ -287,7 +352,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
         place.load_queries(stage.q, stage.dy, visit.row, visit.rows(), first_head + n / visits, from);
     };
     const auto load_keys = [&](int from) {
-        place.load_keys(tiles.k, tiles.v, keys.source(), keys.row, keys.rows(), first_head, from);
+        place.load_keys(tiles.k, tiles.v, keys.source(), keys.row, keys.rows(), of_keys, from);
     };
     Visit next{};
     if (steps > 0) {
@@ -312,7 +377,8 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
             if (n + 1 < steps) load_queries(next, n + 1, 0);
         };
         each_chunk(place.chunks, ahead, load, load_next, [&](int c) {
-            if (works) pairs.add_products(stage.q, stage.dy, tiles.k, tiles.v, 16 * warp, place.D - c * W);
+            if (works)
+                pairs.add_products(rows_of_warp(stage.q), rows_of_warp(stage.dy), tiles.k, tiles.v, place.D - c * W);
         });
         if (place.chunks > 1) {  // loads the queries again: the chunk of columns that this block computes
             __syncthreads();
@@ -320,44 +386,42 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
             wait_for_copies();
         }
         if (works) {
-            float delta[2];
+            float lse[2], delta[2];
+            rows.read(input.lse, input.delta, place.statistic(visit.row + rows.first, head), 8 * heads.of_queries, lse,
+                      delta);
 #pragma unroll
-            for (int r = 0; r < 2; r++) {
-                const std::int64_t at = place.statistic(visit.row + rows.first + 8 * r, head);
-                pairs.lse[r] = rows.there[r] ? input.lse[at] : 0;
-                delta[r] = rows.there[r] ? input.delta[at] : 0;
-            }
-            pairs.finish(input.forward, rows, visit.channel, head, [&](int k, int s, bool keep) {
-                pairs.dp[k][s] = pairs.p[k][s] * (pairs.dp[k][s] - delta[s / 2]);
-                if (!keep) pairs.p[k][s] = 0;
+            for (int r = 0; r < 2; r++) pairs.level[r] = lse[r] * log2_of_e;
+            pairs.finish(input.forward, rows, visit.channel, head, delta, [&](int k, int s, bool keep) {
+                pairs.dp[k][s] *= pairs.p[k][s];
+                pairs.p[k][s] = keep ? pairs.p[k][s] : 0;
             });
 #pragma unroll
-            for (int k = 0; k < K / 8; k++)
+            for (int k = 0; k < K / 8; k++) {
+                if (!(pairs.seen.groups >> k / 4 & 1)) continue;
 #pragma unroll
                 for (int r = 0; r < 2; r++) {
                     const int i = rows.first + 8 * r, j = 8 * k + 2 * t;
                     store_two(tiles.p.at(i, j), pairs.p[k][2 * r], pairs.p[k][2 * r + 1], true, true, true);
                     store_two(tiles.ds.at(i, j), pairs.dp[k][2 * r], pairs.dp[k][2 * r + 1], true, true, true);
                 }
-        }
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < M; i += 16) {
-            if (i >= visit.rows()) break;
-#pragma unroll
-            for (int m = 0; m < down; m++) {
-                const Matrices<S> p = matrices_at<true, true>(tiles.p.at(i, slot + 16 * m), tiles.p.stride);
-                const Matrices<S> ds = matrices_at<true, true>(tiles.ds.at(i, slot + 16 * m), tiles.ds.stride);
-#pragma unroll
-                for (int c = 0; c < across; c += 2) {
-                    if (part + 8 * c >= place.columns) break;
-                    const Matrices<S> q = matrices_at<false, true>(stage.q.at(i, part + 8 * c), stage.q.stride);
-                    const Matrices<S> dy = matrices_at<false, true>(stage.dy.at(i, part + 8 * c), stage.dy.stride);
-                    multiply_matrices(dk[m][c], ds, q, 0), multiply_matrices(dk[m][c + 1], ds, q, 1);
-                    multiply_matrices(dv[m][c], p, dy, 0), multiply_matrices(dv[m][c + 1], p, dy, 1);
-                }
             }
         }
+        if (lane == 0) tiles.groups[warp] = pairs.seen.groups;
+        __syncthreads();
+        const Areas<S, Rows<S, M, K>::stride, true, true> of_p(tiles.p.at(0, slot)), of_ds(tiles.ds.at(0, slot));
+        const Areas<S, Rows<S, M, W>::stride, false, true> of_q(stage.q.at(0, part)), of_dy(stage.dy.at(0, part));
+        each_constant<M, 16>([&](auto i) {
+            each_constant<down, 1>([&](auto m) {
+                if (!(tiles.groups[i / 16] >> (slot + 16 * m) / 32 & 1)) return;
+                const Matrices<S> p = of_p.template at<i, 16 * m>(), ds = of_ds.template at<i, 16 * m>();
+                each_constant<across, 2>([&](auto c) {
+                    if (!Sizes::exact && part + 8 * c >= place.columns) return;
+                    const Matrices<S> q = of_q.template at<i, 8 * c>(), dy = of_dy.template at<i, 8 * c>();
+                    multiply_matrices(dk[m][c], ds, q, 0), multiply_matrices(dk[m][c + 1], ds, q, 1);
+                    multiply_matrices(dv[m][c], p, dy, 0), multiply_matrices(dv[m][c + 1], p, dy, 1);
+                });
+            });
+        });
     }
     const float kept = float(input.forward.dropout.kept), scale = input.forward.scale;
 #pragma unroll
@@ -366,14 +430,16 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
         for (int r = 0; r < 2; r++) {
             const int key = slot_of(slot + 16 * m + lane / 4 + 8 * r);
             if (key >= keys.rows()) continue;
-            S* row = to + std::int64_t(keys.row + key) * heads.kv_columns() + of_keys * place.D + place.column;
+            S* const row = to + std::int64_t(keys.row + key) * heads.kv_columns() + of_keys * place.D + place.column +
+                           part + 2 * t;
 #pragma unroll
             for (int c = 0; c < across; c++) {
                 const int from = part + 8 * c + 2 * t;
                 const float *of_k = dk[m][c] + 2 * r, *of_v = dv[m][c] + 2 * r;
-                put_two(row, from, of_k[0] * scale, of_k[1] * scale, place.columns, input.forward.aligned, add);
-                put_two(row + heads.values(), from, of_v[0] * kept, of_v[1] * kept, place.columns,
-                        input.forward.aligned, add);
+                put_two<Sizes>(row + 8 * c, from, of_k[0] * scale, of_k[1] * scale, place.columns,
+                               input.forward.aligned, add);
+                put_two<Sizes>(row + heads.values() + 8 * c, from, of_v[0] * kept, of_v[1] * kept, place.columns,
+                               input.forward.aligned, add);
             }
         }
 }
@@ -393,7 +459,8 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
             BackwardInput<S> input{attention_input<Sizes>(op, q, kv, graph, rule), dy.as<S>(), y.as<S>(),
                                    lse.as<float>(), delta};
             bool& aligned = input.forward.aligned;
-            aligned = aligned && is_aligned(dy.data, 16) && (!dq || is_aligned(dq.view.data, 16));
+            aligned =
+                aligned && is_aligned(dy.data, 16) && is_aligned(y.data, 16) && (!dq || is_aligned(dq.view.data, 16));
             KeyGradients<S> gradients{};
             bool wanted = false;
             for (int s = 0; s < dkv.count; s++) {

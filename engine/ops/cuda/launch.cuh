@@ -8,6 +8,7 @@
 #include "engine/math/lanes.h"
 #include "engine/ops/cuda/column_sums.cuh"
 #include "engine/ops/cuda/device_memory.cuh"
+#include "engine/ops/cuda/draws.cuh"
 #include "engine/ops/cuda/packet_rows.cuh"
 
 namespace masquerade::DEVICE {
@@ -57,7 +58,7 @@ __global__ void __launch_bounds__(threads_a_block) points_kernel(std::int64_t n,
 template <class F>
 HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int position, int n, F f) {
     each(lanes, (n + 3) / 4, [&](int block) {
-        Four bits = stream.at(std::uint32_t(document), std::uint32_t(position), std::uint32_t(block));
+        Four bits = draw_at(stream, std::uint32_t(document), std::uint32_t(position), std::uint32_t(block));
         f(OneLane{}, 4 * block, n - 4 * block < 4 ? n - 4 * block : 4, bits.v);
     });
 }

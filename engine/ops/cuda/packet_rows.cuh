@@ -6,7 +6,7 @@
 #pragma once
 #include <utility>
 
-#include "engine/base/random.h"
+#include "engine/ops/cuda/draws.cuh"
 #include "engine/ops/cuda/points.cuh"
 
 namespace masquerade {
@@ -137,10 +137,12 @@ template <int count, class F>
 HD void each_draw(GroupLanes<count> lanes, const Stream& stream, int document, int position, int n, F f) {
     each_group(lanes, n, [&](int begin) {
         std::uint32_t words[count];
-        for (int k = 0; k < count; k += 4) {
-            const Four bits = stream.at(std::uint32_t(document), std::uint32_t(position), std::uint32_t(begin + k) / 4);
-            for (int j = 0; j < 4; j++) words[k + j] = bits[j];
-        }
+        Four draws[count / 4];
+        for (int k = 0; k < count / 4; k++)
+            draws[k] = {{std::uint32_t(begin) / 4 + std::uint32_t(k), std::uint32_t(position), std::uint32_t(document),
+                         stream.step}};
+        philox_together(draws, RoundKeys(stream));
+        for (int k = 0; k < count; k++) words[k] = draws[k / 4].v[k % 4];
         f(GroupLane<count>{}, begin, count, words);
     });
 }

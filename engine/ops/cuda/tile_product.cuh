@@ -102,12 +102,14 @@ struct TileSum<bfloat16, M, N> {
     __device__ void add(const LeftTile& left, const RightTile& right, int m, int n, int depth) {
         if (first_row() >= m) return;
         for (int k = 0; k < depth; k += 16) {
-            const auto a = matrices_at<false, false>(left.all + first_row() * left.stride + k, left.stride);
+            const Areas<bfloat16, LeftTile::stride, false, false> of_left(left.all + first_row() * left.stride + k);
+            const auto a = of_left.template at<0, 0>();
 #pragma unroll
             for (int tile = 0; tile < tiles; tile += 2) {
                 const int column = first_column() + 8 * tile;
                 if (column >= n) break;
-                const auto b = matrices_at<true, false>(right.all + column * right.stride + k, right.stride);
+                const Areas<bfloat16, RightTile::stride, true, false> of_right(right.all + column * right.stride + k);
+                const auto b = of_right.template at<0, 0>();
                 multiply_matrices(sum[tile], a, b, 0);
                 multiply_matrices(sum[tile + 1], a, b, 1);
             }
