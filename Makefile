@@ -17,10 +17,13 @@
 # make mutants      plants errors, each of which a test must catch (ONLY='tape*', JOBS=2); needs python3 and git
 # make gpu-test     every op on the GPU, where one answers
 # make gpu-bench    training, attention and decoding on the GPU, beside PyTorch (GPU_PYTHON=..., GPU_OUT=folder)
-# make lab LAB=02      what holds of docs/labs/02/lab.cpp, or of FILE=another.cpp
+# make lab LAB=02      what holds of docs/labs/02/lab.cpp, or of FILE=another.cpp (STUDENT=name: with the numbers that a class
+#                   with numbers of its own for each student draws from the name; ASAN=no: without AddressSanitizer)
+# make student DIR=../students   the tree for students: no solutions, and where each lab starts
 # make format          all C++ and CUDA code as .clang-format says (clang-format 14); make size: tokens of code by folder
 # make tidy            the checks of .clang-tidy on all code, or on FILES='engine/nn/*.cpp' (clang-tidy 14; ten minutes)
-# make book            the book as web pages with a search, build/book/site/index.html
+# make book            the book as web pages with a search, build/book/site/index.html, without the solutions of the labs
+#                   (SOLUTIONS=yes: with them, also on paper)
 # make book-publish TO=www:/srv/book   the book as web pages, copied to a folder, here or on another machine, by rsync
 # make book-pdf        the book on paper: build/book/book.pdf
 # make deps-book       install what these need (Debian): MkDocs, KaTeX, rsync and, for the paper, Chromium
@@ -155,14 +158,14 @@ of_tools     := $(call objects,$(sort $(wildcard tools/*.cpp tools/*/*.cpp)))
 $(call stamp,$(library).list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests) $(kernels))
 $(call stamp,$(BUILDS)/library_folder,$(PREFIX)/lib)
-ifneq ($(and $(or $(cuda_here),$(filter ptx-test,$(MAKECMDGOALS))),$(filter-out lab book book-pdf book-publish,$(or $(MAKECMDGOALS),all))),)
+ifneq ($(and $(or $(cuda_here),$(filter ptx-test,$(MAKECMDGOALS))),$(filter-out lab student book book-pdf book-publish,$(or $(MAKECMDGOALS),all))),)
 $(call stamp,$(CUDA_BUILD)/flags,$(NVCC) $(subst ','\'',$(nvcc_flags)))
 $(call stamp,$(CUDA_BUILD)/objects,$(cuda_objects))
 endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install install-programs deb library lab book book-pdf book-publish deps-book clean needs needs-tests $(shown)
+.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install install-programs deb library lab student book book-pdf book-publish deps-book clean needs needs-tests $(shown)
 mpi_here := $(if $(filter 1,$(MPI_WORKS)),$(BUILD)/libmasquerade_mpi.so)
 walked   := inspect train
 stops    := engine/ops/% engine/nn/% engine/tape/% models/masks/% models/nets/%

@@ -118,12 +118,14 @@ class Lab {
         if (wrong.empty()) got_ += points;
         std::printf("%-9s%-8s%d of %d points\n", wrong.empty() ? "holds" : "not yet", name, wrong.empty() ? points : 0,
                     points);
+        // The text of an exception comes from the student's program and may be of any length.
         std::string line;
-        for (char c : wrong + "\n") {
+        int lines = 0;
+        for (char c : wrong.substr(0, 20000) + "\n") {
             if (c != '\n')
-                line += c;
-            else if (!line.empty())
-                std::printf("         %s\n", line.c_str()), line.clear();
+                line += c >= ' ' && c != 127 ? c : '?';
+            else if (!line.empty() && lines++ < 100)
+                std::printf("         %.1000s\n", line.c_str()), line.clear();
         }
     }
 

@@ -3,6 +3,7 @@
 # tools/make/book.sh FOLDER [pdf]: builds the book as a site in FOLDER/site, with MkDocs and its theme Material. The site
 # can be opened from disk, without a server, and published by copying the folder. KaTeX turns the formulas of the pages
 # into HTML here, so that a page loads no script for them. With `pdf`, Chromium also prints the pages to FOLDER/book.pdf.
+# The pages and the search have no solutions of the labs, unless the environment variable SOLUTIONS is "yes".
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 chromium=$(command -v chromium-headless-shell || command -v chromium || echo chromium-headless-shell)
@@ -15,6 +16,7 @@ to=$1
 rm -rf "$to/pages"
 mkdir -p "$to"
 cp -r docs "$to/pages"
+[ "${SOLUTIONS:-}" = yes ] || rm -rf "$to/pages/labs/solutions"
 # The README becomes a page of the book.
 sed -E 's/\]\(docs\//](/g; s/\]\(LICENSE\)/]/g' README.md > "$to/pages/masquerade.md"
 cp tools/make/book.css "$to/pages"

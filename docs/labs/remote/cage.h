@@ -16,7 +16,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <vector>
+
+#include "docs/labs/remote/apart.h"
 
 namespace cage {
 
@@ -67,25 +68,31 @@ inline bool set_filter() {
         return sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, __u8(skip));
     };
     const auto end = [](unsigned how) { return sock_filter BPF_STMT(BPF_RET | BPF_K, how); };
-    std::vector<sock_filter> f{load(offsetof(seccomp_data, arch)),
-                               sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, here, 1, 0),
-                               end(SECCOMP_RET_KILL_PROCESS), load(offsetof(seccomp_data, nr))};
-    for (long each : allowed) f.push_back(unless(unsigned(each), 1)), f.push_back(end(SECCOMP_RET_ALLOW));
-    f.push_back(unless(SYS_execveat, 5));
-    f.push_back(load(offsetof(seccomp_data, args)));
-    f.push_back(unless(unsigned(program), 3));
-    f.push_back(load(offsetof(seccomp_data, args) + 4 * sizeof(seccomp_data::args[0])));
-    f.push_back(unless(AT_EMPTY_PATH, 1));
-    f.push_back(end(SECCOMP_RET_ALLOW));
-    f.push_back(end(SECCOMP_RET_ERRNO | EPERM));
-    const sock_fprog all{static_cast<unsigned short>(f.size()), f.data()};
+    sock_filter f[11 + 2 * sizeof allowed / sizeof allowed[0]];  // no std::vector, see apart::start()
+    unsigned short size = 0;
+    const auto add = [&](sock_filter each) { f[size++] = each; };
+    add(load(offsetof(seccomp_data, arch)));
+    add(sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, here, 1, 0));
+    add(end(SECCOMP_RET_KILL_PROCESS));
+    add(load(offsetof(seccomp_data, nr)));
+    for (long each : allowed) add(unless(unsigned(each), 1)), add(end(SECCOMP_RET_ALLOW));
+    add(unless(SYS_execveat, 5));
+    add(load(offsetof(seccomp_data, args)));
+    add(unless(unsigned(program), 3));
+    add(load(offsetof(seccomp_data, args) + 4 * sizeof(seccomp_data::args[0])));
+    add(unless(AT_EMPTY_PATH, 1));
+    add(end(SECCOMP_RET_ALLOW));
+    add(end(SECCOMP_RET_ERRNO | EPERM));
+    const sock_fprog all{size, f};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) == 0;
 }
 
-// Replaces this process by the program, which has only the file descriptors 0 to program - 1. If this fails, ends the
-// process with status 126.
-[[noreturn]] inline void start(std::size_t memory, unsigned seconds) {
-    limit(RLIMIT_AS, memory), limit(RLIMIT_CPU, seconds), limit(RLIMIT_CORE, 0), limit(RLIMIT_FSIZE, 0);
+// Replaces this process, a child of apart::start() or fork(), by the program, which has only the file descriptors 0 to
+// program - 1. With namespaces, its root folder is empty. If this fails, ends the process with status 126.
+[[noreturn]] inline void start(bool namespaces, std::size_t memory, unsigned seconds) {
+    if (namespaces && !(apart::enter_new_root() && apart::leave_old_root())) _exit(126);
+    if (!apart::become_nobody()) _exit(126);
+    limit(RLIMIT_AS, memory), limit(RLIMIT_CPU, seconds), limit(RLIMIT_CORE, 0), limit(RLIMIT_FSIZE, 0), limit(RLIMIT_NPROC, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     char* const arguments[] = {const_cast<char*>("student"), nullptr};
     char* const environment[] = {nullptr};

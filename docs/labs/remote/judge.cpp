@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Starts the student's program (environment variable LAB_STUDENT) in its cage (cage.h).
+// Starts the student's program (environment variable LAB_STUDENT) in its cage (cage.h), and in namespaces (apart.h)
+// unless the environment variable LAB_NAMESPACES is "no".
 #include "docs/labs/remote/judge.h"
 
 #include <fcntl.h>
@@ -17,11 +18,10 @@ namespace remote {
 namespace {
 
 constexpr std::size_t memory = std::size_t(2) << 30;
-// Returns the limit of the student's processor time, in seconds: LAB_SECONDS, the time that the grader gives the judge,
-// but at least 60.
+// Returns the limit of the student's processor time, in seconds: LAB_SECONDS (default 60).
 unsigned most_seconds() {
     const char* const given = std::getenv("LAB_SECONDS");
-    return std::max(60u, given ? unsigned(std::strtoul(given, nullptr, 10)) : 0u);
+    return given ? std::max(1u, unsigned(std::strtoul(given, nullptr, 10))) : 60u;
 }
 
 struct Process {
@@ -47,8 +47,11 @@ void start() {
     arena = static_cast<char*>(mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0));
     if (arena == MAP_FAILED) impossible("mmap");
     std::fflush(stdout);
-    const pid_t child = fork();
-    if (child < 0) impossible("fork");
+    const char* const wanted = std::getenv("LAB_NAMESPACES");
+    const bool namespaces = !wanted || std::strcmp(wanted, "no") != 0;
+    const unsigned most = most_seconds();
+    const pid_t child = namespaces ? apart::start() : fork();
+    if (child < 0) impossible(namespaces ? "namespaces" : "fork");
     if (child == 0) {
         const int from[] = {open("/dev/null", O_RDWR), -1, -1, ends[1], shared, program};
         int moved[6];
@@ -56,7 +59,7 @@ void start() {
         for (int i = 0; i < 6; i++) dup2(moved[i], i);
         for (int i = 6; i < 1024; i++) close(i);
         fcntl(cage::program, F_SETFD, FD_CLOEXEC);
-        cage::start(memory, most_seconds());
+        cage::start(namespaces, memory, most);
     }
     close(program), close(shared), close(ends[1]);
     process = {getpid(), child, ends[0], 0};
