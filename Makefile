@@ -408,8 +408,8 @@ lab_flags := $(shell cat docs/labs/$(LAB)/flags 2>/dev/null || echo -O0)
 lab: $(if $(filter $(LAB),$(labs)),$(BUILD)/obj/docs/labs/$(LAB)/check.o $(if $(filter library,$(lab_flags)),$(library)))
 	@$(if $(LAB),,echo 'make lab: which one? make lab LAB=02' >&2; exit 2)
 	@$(if $(filter $(LAB),$(labs)),,echo 'error: there is no lab $(LAB); there are $(labs)' >&2; exit 2)
-	$(Q)CXX='$(CXX)' LAB_LIBRARY='$(library)' tools/make/lab.sh $(LAB) $< $(or $(FILE),docs/labs/$(LAB)/lab.cpp) $(BUILD)/lab-$(LAB)
-	@$(BUILD)/lab-$(LAB)
+	$(Q)CXX='$(CXX)' LAB_LIBRARY='$(library)' LAB_ASAN='$(ASAN)' tools/make/lab.sh $(LAB) $< $(or $(FILE),docs/labs/$(LAB)/lab.cpp) $(BUILD)/lab-$(LAB)
+	@LAB_NAME='$(STUDENT)' ASAN_OPTIONS="detect_leaks=0:$$ASAN_OPTIONS" $(BUILD)/lab-$(LAB)
 -include $(wildcard $(BUILD)/obj/docs/labs/*/check.d)
 $(BUILD)/obj/docs/labs/%/check.o: flags += $(filter-out library,$(lab_flags)) -D_GLIBCXX_ASSERTIONS
 

@@ -9,7 +9,7 @@ students=$folder/students loot=$folder/loot checks=build/release/obj/docs/labs
 mkdir "$students"
 chmod 755 "$folder"  # a hostile program must not fail only because it cannot reach this folder
 # compiled LAB...: compiles the checks of these labs, which the grader then need not compile.
-compiled() { for lab in "$@"; do make -s lab LAB="$lab" > /dev/null 2>&1; [ -f "$checks/$lab/check.o" ] || { echo "grade: the check of lab $lab does not compile" >&2; exit 1; }; done; }
+compiled() { for lab in "$@"; do make -s lab LAB="$lab" ASAN=no > /dev/null 2>&1; [ -f "$checks/$lab/check.o" ] || { echo "grade: the check of lab $lab does not compile" >&2; exit 1; }; done; }
 options=()
 g++ -std=c++17 -I . docs/labs/remote/confine.cpp -o "$folder/confine"
 "$folder/confine" --check > "$folder/walls"
@@ -166,25 +166,23 @@ no_harm() {
 # points_of CSV: prints "NAME TOTAL" for each submission of a CSV file
 points_of() { tail -n +2 "$1" | sed -E 's/^"([^"]*)",.*,([0-9]+),[0-9]+,"[^"]*"$/\1 \2/'; }
 # directly LAB FILE: prints the points of a file by its check, as `make lab` does
-directly() { tools/make/lab.sh "$1" "$checks/$1/check.o" "$2" "$folder/lab" > /dev/null 2>&1 && "$folder/lab" 2> /dev/null | tail -n 1 | cut -d ' ' -f 1; }
+directly() { LAB_ASAN=no tools/make/lab.sh "$1" "$checks/$1/check.o" "$2" "$folder/lab" > /dev/null 2>&1 && "$folder/lab" 2> /dev/null | tail -n 1 | cut -d ' ' -f 1; }
 
 mkdir "$students/ann"
 cp docs/labs/solutions/*.cpp "$students/ann/"
 before=$(cat "$students"/ann/*.cpp tests/grade.sh | cksum)
 
-# A class: 45 submissions of the labs 2, 3 and 7, which are solutions, starting points, and solutions with a usual
+# A class: 45 submissions of lab 2, 3 or 7, which are solutions, starting points, and solutions with a usual
 # mistake, and 15 hostile ones. The points must be those of the check alone.
 if [ "${1:-}" = --class ]; then
     compiled 02 03 07
-    count=0
-    while read -r name; do
-        student=$students/$(printf 'student-%02d' $((count += 1)))
+    for count in {1..45}; do
+        student=$students/$(printf 'student-%02d' "$count") lab=$(printf '02 03 07' | cut -d ' ' -f $((count % 3 + 1)))
         mkdir "$student"
-        for lab in 02 03 07; do
-            case $((count % 9)) in
-                0) cp "docs/labs/$lab/lab.cpp" "$student/$lab.cpp" ;;
-                1) cp "docs/labs/solutions/$lab.cpp" "$student/$lab.cpp" ;;
-                *) python3 - "$lab" "$count" "$student/$lab.cpp" <<'PY' ;;
+        case $((count % 9)) in
+            0 | 4) cp "docs/labs/$lab/lab.cpp" "$student/$lab.cpp" ;;
+            1 | 5) cp "docs/labs/solutions/$lab.cpp" "$student/$lab.cpp" ;;
+            *) python3 - "$lab" "$count" "$student/$lab.cpp" <<'PY' ;;
 import sys
 lab, count, to = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 mistakes = [line.rstrip("\n").split("\t") for line in open(f"docs/labs/solutions/{lab}.mistakes") if line[0] != "#"]
@@ -192,9 +190,8 @@ _, right, wrong = mistakes[count % len(mistakes)]
 text = open(f"docs/labs/solutions/{lab}.cpp").read()
 open(to, "w").write(text.replace(right.replace("\\n", "\n"), wrong.replace("\\n", "\n")))
 PY
-            esac
-        done
-    done < <(seq 45)
+        esac
+    done
     make_hostiles
     chosen=()
     for name in includes-by-path compiles-long prints exits-early reads-the-program preloads answers reads-memory \
@@ -202,13 +199,12 @@ PY
     SECONDS=0
     LAB_SECONDS=${LAB_SECONDS:-20} LAB_CHECKS=$checks tools/make/grade.sh "${options[@]}" --labs '02 03 07' --csv "$folder/class.csv" \
         --results-json "$folder/json" "$students"/student-* "${chosen[@]}" > "$folder/table" 2> "$folder/notes"
-    echo "a class of $(tail -n +2 "$folder/class.csv" | wc -l) graded in $SECONDS s; three labs each, four fifths of them honest"
+    echo "a class of $(tail -n +2 "$folder/class.csv" | wc -l) was graded in $SECONDS s"
     while read -r name total; do
         case "$name" in
             student-*)
-                sum=0
-                for lab in 02 03 07; do sum=$((sum + $(directly "$lab" "$students/$name/$lab.cpp" || true))); done
-                is "$name" "$sum" "$total" ;;
+                lab=$(basename "$students/$name"/*.cpp .cpp)
+                is "$name" "$(directly "$lab" "$students/$name/$lab.cpp")" "$total" ;;
             *) is "$name gets no points" 0 "$total" ;;
         esac
     done < <(points_of "$folder/class.csv")

@@ -4,6 +4,8 @@
 # mistake findings that no other mistake gets. `tests/labs.sh NN...` tests these labs alone.
 . "$(dirname "$0")/command_line.sh"
 export LAB_UNTIMED=1  # lab 10 then gives points that do not depend on times
+# The mistakes are compiled without AddressSanitizer: the check must find them without its help.
+export LAB_ASAN=no
 by_make() { make -s lab LAB="$1" FILE="$2" > "$folder/said" 2>&1; }
 # compile_headers LAB SOLUTION: compiles the headers that the solution includes, which takes longer than all of its own
 # code. $folder/c++ is a compiler that begins with these headers, so that each mistake does not compile them again.
@@ -51,4 +53,45 @@ PY
     is "lab $lab: ten mistakes at least" 1 "$(( $(wc -l < "$folder/all") >= 10 ))"
 done
 
+# A gradient by the complex step, written by the student: it is exact, but it is no backward, and its time grows with the
+# square of the width. A gradient by the difference of two losses loses digits.
+case " ${labs[*]} " in *' 02 '*)
+    for step in 'Number(0, 1e-30)' 'Number(1e-5)'; do
+        cat > "$folder/steps.cpp" <<CPP
+#include "docs/labs/02/lab.h"
+
+#include <complex>
+#include <vector>
+
+using Number = std::complex<double>;
+static Number loss(int C, const double* dy, const std::vector<Number>& x, const std::vector<Number>& w, const std::vector<Number>& b, double eps) {
+    Number m = 0, v = 0, sum = 0;
+    for (Number each : x) m += each / double(C);
+    for (Number each : x) v += (each - m) * (each - m) / double(C);
+    for (int i = 0; i < C; i++) sum += dy[i] * ((x[i] - m) / std::sqrt(v + eps) * w[i] + b[i]);
+    return sum;
+}
+void layernorm_backward(int N, int C, const double* dy, const double* x, const double* w, double eps, double* dx, double* dw, double* db) {
+    const Number step = $step;
+    for (int i = 0; i < C; i++) dw[i] = db[i] = 0;
+    for (int row = 0; row < N; row++, dy += C, x += C, dx += C) {
+        std::vector<Number> in[3] = {{x, x + C}, {w, w + C}, std::vector<Number>(C)};
+        double* const out[3] = {dx, dw, db};
+        for (int i = 0; i < C; i++) dx[i] = 0;
+        for (int k = 0; k < 3; k++)
+            for (int i = 0; i < C; i++) {
+                const Number before = in[k][i];
+                in[k][i] = before + step;
+                const Number up = loss(C, dy, in[0], in[1], in[2], eps);
+                in[k][i] = before - step;
+                out[k][i] += ((up - loss(C, dy, in[0], in[1], in[2], eps)) / (2.0 * step)).real();
+                in[k][i] = before;
+            }
+    }
+}
+CPP
+        check 02 "$folder/steps.cpp"
+        is "lab 02: the derivative by a step of $step gets no points" '0 of 6 points' "$(tail -n 1 "$folder/said")"
+    done ;;
+esac
 finish labs

@@ -3,12 +3,15 @@
 // points the student has. It never says how to solve the lab.
 // The grader runs the check in one process and the student's functions in another process (docs/labs/remote).
 #pragma once
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -30,17 +33,63 @@ inline Beside beside;
 inline double elsewhere = 0;
 inline std::size_t (*memory_elsewhere)(const std::function<void()>&) = nullptr;
 
-inline std::string number(double x) {
+inline std::string number(double x, int digits = 4) {
     char s[32];
-    std::snprintf(s, sizeof s, "%.4g", x);
+    std::snprintf(s, sizeof s, "%.*g", digits, x);
     return s;
+}
+// Returns the first number with as many digits as show that it is not the second one, but at least four.
+inline std::string number_unlike(double x, double other) {
+    for (int digits = 4;; digits++)
+        if (const std::string s = number(x, digits); s != number(other, digits) || digits == 17) return s;
 }
 
 // Returns whether a = factor b + plus, to about nine digits.
-inline bool alike(const Numbers& a, const Numbers& b, double factor = 1, double plus = 0) {
+constexpr double nine_digits = 1e-9, twelve_digits = 1e-12;
+inline bool alike(const Numbers& a, const Numbers& b, double factor = 1, double plus = 0, double error = nine_digits) {
     for (std::size_t i = 0; i < a.size(); i++)
-        if (!(std::fabs(a[i] - factor * b[i] - plus) <= 1e-9 * (1 + std::fabs(factor * b[i])))) return false;
+        if (!(std::fabs(a[i] - factor * b[i] - plus) <= error * (1 + std::fabs(factor * b[i])))) return false;
     return true;
+}
+// Returns the index of the first number of a that is not the number of b, to about this error; a.size() if there is
+// none.
+inline std::size_t first_unlike(const Numbers& a, const Numbers& b, double error) {
+    std::size_t i = 0;
+    while (i < a.size() && std::fabs(a[i] - b[i]) <= error * (1 + std::fabs(b[i]))) i++;
+    return i;
+}
+// Returns a message if a gradient that is right to nine digits is not right to twelve. Derivatives by the difference of
+// two values lose that many digits.
+inline std::string inexact(const std::string& name, const Numbers& found, const Numbers& right) {
+    const std::size_t i = first_unlike(found, right, twelve_digits);
+    if (i == found.size()) return "";
+    return name + "[" + std::to_string(i) + "] is " + number(found[i], 14) + "; the complex step says " +
+           number(right[i], 14) + ": twelve digits are asked, which the difference of two values does not have\n";
+}
+
+// A class may give each student a number of their own. Then the environment variable LAB_NAME has the student's name,
+// and a number of the lab is drawn from the name, with two digits: from `least` to `most`, but not near `usual`. Without
+// a name, the number is `usual`.
+struct Drawn {
+    const char* name;
+    double value;
+};
+inline std::vector<Drawn>& all_drawn() {
+    static std::vector<Drawn> all;
+    return all;
+}
+inline double drawn(const char* name, double usual, double least, double most) {
+    const char* const student = std::getenv("LAB_NAME");
+    if (!student || !*student) return usual;
+    std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+    for (const std::string& s : {std::string(student), std::string(name)})
+        for (std::size_t i = 0; i <= s.size(); i++) hash = (hash ^ std::uint8_t(s.c_str()[i])) * 1099511628211u;
+    hash ^= hash >> 32;
+    const auto steps = std::uint64_t(std::lround((most - least) * 100)) + 1;
+    double x = std::round(100 * least + double(hash % steps)) / 100;
+    if (std::fabs(x - usual) < 0.05) x = usual + 0.1;
+    all_drawn().push_back({name, x});
+    return x;
 }
 
 // A result of the student, and the correct result. `where` names the case. In a special case, a part of the formula has
@@ -63,33 +112,35 @@ inline std::string wrong(const std::string& name, const Result& any, const std::
     if (alike(found, right)) return "";
     if (alike(found, Numbers(found.size(), garbage))) return name + " is not written\n";
     std::string s;
-    for (std::size_t i = 0; i < found.size() && s.empty(); i++)
-        if (!(std::fabs(found[i] - right[i]) <= 1e-9))
-            s = name + "[" + std::to_string(i) + "] is " + number(found[i]) + "; the complex step says " +
-                number(right[i]) + "\n";
+    const std::size_t i = first_unlike(found, right, nine_digits);
+    s = name + "[" + std::to_string(i) + "] is " + number_unlike(found[i], right[i]) + "; the complex step says " +
+        number_unlike(right[i], found[i]) + "\n";
     if (alike(found, right, 1, garbage)) return s + "what stood in memory before is still in it\n";
     if (const double f = any.factor(); f != 0 && alike(found, right, f))
-        return s + "everywhere " + number(f) + " times what it should be\n";
+        return s + "everywhere " + number_unlike(f, 1) + " times what it should be\n";
     bool anywhere = false;
     for (const Result& c : cases) {
         const double f = c.factor();
         if (alike(c.found, c.right))
             s += "right where " + c.where + "\n", anywhere = true;
         else if (f != 0 && alike(c.found, c.right, f))
-            s += number(f) + " times what it should be where " + c.where + "\n", anywhere = true;
+            s += number_unlike(f, 1) + " times what it should be where " + c.where + "\n", anywhere = true;
     }
     return anywhere ? s : s + "wrong in all special cases that were tried\n";
 }
 
 // Runs f in a child process, so that other parts of the check still run if f crashes. Returns the result of f or, if
-// the child process has crashed or taken more than `seconds` seconds, a message that says so.
+// the child process has crashed or taken more than `seconds` seconds of processor time, or three times as long by the
+// clock, a message that says so.
 inline std::string alone(unsigned seconds, const std::function<std::string()>& f) {
     int ends[2];
     if (pipe(ends) != 0) return "no pipe";
     std::fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
-        alarm(seconds);
+        const rlimit time{seconds, seconds + 1};
+        setrlimit(RLIMIT_CPU, &time);
+        alarm(3 * seconds);                   // the student's functions may run in another process
         const std::string said = f() + "\n";  // the final line feed shows that f has returned
         _exit(write(ends[1], said.data(), said.size()) == ssize_t(said.size()) ? 0 : 1);
     }
@@ -102,13 +153,18 @@ inline std::string alone(unsigned seconds, const std::function<std::string()>& f
     waitpid(child, &status, 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !said.empty()) return said.substr(0, said.size() - 1);
     if (!WIFSIGNALED(status)) return "the program ends there";
-    if (WTERMSIG(status) == SIGALRM) return "it takes more than " + std::to_string(seconds) + " seconds";
+    if (WTERMSIG(status) == SIGALRM || WTERMSIG(status) == SIGXCPU)
+        return "it takes more than " + std::to_string(seconds) + " seconds";
     return std::string("the program ends there (") + strsignal(WTERMSIG(status)) + "): an index past the end, perhaps";
 }
 
 class Lab {
   public:
-    explicit Lab(const char* title) { std::printf("%s\n", title); }
+    explicit Lab(const char* title) {
+        std::printf("%s\n", title);
+        for (const Drawn& d : all_drawn())
+            std::printf("the number of this student: %s = %s\n", d.name, number(d.value).c_str());
+    }
 
     // Runs one part of the check and prints its points. seen() returns lines that say what is wrong, or "" if the part
     // is right.

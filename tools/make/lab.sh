@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 # tools/make/lab.sh NN CHECK FILE PROGRAM: compiles FILE, which a student wrote for lab NN, together with CHECK (a .cpp
 # or .o file) to PROGRAM. The compiler's flag is -O0. If docs/labs/NN/flags exists, the flags in this file replace -O0.
-# If the file contains the word "library", the program is linked with the engine, which `make` must have built.
+# If the file contains the word "library", the program is linked with the engine, which `make` must have built. The
+# student's file is compiled for AddressSanitizer, which names the line of an access past the end of an array. Not if the
+# compiler has no AddressSanitizer, if LAB_ASAN is "no", or if the flags ask for speed (-O3).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 flags=-O0
@@ -13,4 +15,9 @@ case " $flags " in *' library '*)
     [ -f "${links[0]}" ] || { echo "error: lab $1 calls the engine, and there is no ${links[0]}: make it" >&2; exit 1; } ;;
 esac
 read -ra flags <<< "${flags//library/}"
-exec "${CXX:-g++}" -std=c++17 -I "$root" -pthread "${flags[@]}" -x c++ "$3" $([[ $2 = *.o ]] && echo -x none) "$2" -x none "${links[@]}" -o "$4"
+watched=()
+if [ "${LAB_ASAN:-}" != no ] && [[ " ${flags[*]} " != *' -O3 '* ]] &&
+    { [[ $("${CXX:-g++}" -print-file-name=libasan.so) = /* ]] || "${CXX:-g++}" -fsanitize=address -x c++ - -o /dev/null <<< 'int main() {}' 2> /dev/null; }; then
+    watched=(-g -fsanitize=address -fno-omit-frame-pointer)
+fi
+exec "${CXX:-g++}" -std=c++17 -I "$root" -pthread "${flags[@]}" "${watched[@]}" -x c++ "$3" $([[ $2 = *.o ]] && echo -x none) "$2" -x none "${links[@]}" -o "$4"

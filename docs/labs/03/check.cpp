@@ -13,6 +13,8 @@ namespace {
 
 using Complex = std::complex<double>;
 
+const double sharpness = drawn("sharpness", 1, 0.4, 2.5);
+
 struct Case {
     std::string name;
     int N, D;
@@ -29,7 +31,7 @@ Complex loss(const Case& c, const std::vector<Complex> (&in)[3]) {
         for (int j = 0; j <= i; j++) {
             Complex dot = 0;
             for (int d = 0; d < c.D; d++) dot += in[0][at(i, d)] * in[1][at(j, d)];
-            s.push_back(dot / std::sqrt(double(c.D)));
+            s.push_back(sharpness * dot / std::sqrt(double(c.D)));
             top = std::max(top, s.back().real());
         }
         Complex sum = 0, along = 0;

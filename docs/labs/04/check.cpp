@@ -248,6 +248,43 @@ std::string of_predicate() {
     return any ? describe(pairs) : "no row reads a row: it is not written";
 }
 
+// Checks the student's picture() on graphs whose pictures need the other fields of SegmentGraph. visible() decides which
+// pairs are right.
+std::string of_other_pictures() {
+    const Documents two = {{4, 3}, {2, 5}};
+    SegmentGraph ranked = make_mask("AB causal", two);
+    for (int i = 0; i < rows_of(two); i++)
+        ranked.query_rank.push_back(i * 5 % 14), ranked.key_rank.push_back(i * 3 % 14);
+    for (std::size_t q = 0; q < ranked.queries.size(); q++)
+        ranked.queries[q].rule = q % 2 ? Rule::strict_rank : Rule::rank;
+    const std::pair<const char*, SegmentGraph> drawn[] = {
+        {"a window with dilation", make_mask("AB full window=1 dilation=2", two)},
+        {"a window with stride", make_mask("AB full window=1 stride=3", two)},
+        {"a window with globals", make_mask("AB full window=0 globals=1", two)},
+        {"a window over all segments", make_mask("A full; B causal window=2 over=all sees A", two)},
+        {"a table of bits", make_mask("AB rows=1000000/1100000/0110000/1011000/1000100/0100010/1111111", two)},
+        {"ranks", ranked},
+        {"two key tensors", latent_mask(two)}};
+    std::string s;
+    for (const auto& [name, graph] : drawn) {
+        const int rows = rows_of(two);
+        std::string right;
+        for (int i = 0; i < rows; i++) {
+            std::string line(std::size_t(rows), '.');
+            for (const QuerySegment& q : graph.queries)
+                for (int at = q.sees_begin; at < q.sees_end && q.begin <= i && i < q.end; at++) {
+                    const int seen = graph.sees[std::size_t(at)];
+                    const KeySegment& key = graph.keys[std::size_t(seen)];
+                    for (int j = key.begin; j < key.end && key.source == 0; j++)
+                        if (visible(graph, q, i, seen, j)) line[std::size_t(j)] = '#';
+                }
+            right += line + '\n';
+        }
+        if (picture(graph, rows) != right) s += std::string("the picture of a graph with ") + name + " is wrong\n";
+    }
+    return s;
+}
+
 // Checks the student's picture() on graphs of the engine. In the last of them, some rows are in no segment.
 std::string of_picture() {
     const Mask drawn[] = {
@@ -282,7 +319,8 @@ std::string of_picture() {
         else
             s += "the picture of " + each.name + " is wrong:\n" + wrong;
     }
-    return empty ? "it is not written" : s.empty() ? "" : s + right;
+    if (empty) return "it is not written";
+    return s.empty() ? of_other_pictures() : s + right;
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ double log_weight(const Model& model, const double* x, const double* mu, const d
 //     elbo(): the mean of log w
 double elbo(int S, const double* log_w);
 //     importance_weighted(): the log of the mean of w (Burda et al. 2015). It must be correct even if every log w is
-//     -100000, if every log w is 100000, or if some of them are minus infinity.
+//     -100000, if every log w is 100000, or if some or all of them are minus
+// infinity.
 double importance_weighted(int S, const double* log_w);
 
 // 5. Returns the weight of the KL in the loss at step 0, 1 ... of a training with `steps` steps. The steps are divided

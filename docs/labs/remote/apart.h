@@ -137,7 +137,7 @@ inline std::string refused() {
     }
     int status = 0;
     waitpid(child, &status, 0);
-    return status == 0                 ? ""
+    return status == 0                ? ""
            : WEXITSTATUS(status) == 1 ? "no mounts in new namespaces"
                                       : "no change of the user in new namespaces";
 }

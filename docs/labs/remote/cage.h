@@ -92,7 +92,8 @@ inline bool set_filter() {
 [[noreturn]] inline void start(bool namespaces, std::size_t memory, unsigned seconds) {
     if (namespaces && !(apart::enter_new_root() && apart::leave_old_root())) _exit(126);
     if (!apart::become_nobody()) _exit(126);
-    limit(RLIMIT_AS, memory), limit(RLIMIT_CPU, seconds), limit(RLIMIT_CORE, 0), limit(RLIMIT_FSIZE, 0), limit(RLIMIT_NPROC, 0);
+    limit(RLIMIT_AS, memory), limit(RLIMIT_CPU, seconds), limit(RLIMIT_CORE, 0), limit(RLIMIT_FSIZE, 0),
+        limit(RLIMIT_NPROC, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     char* const arguments[] = {const_cast<char*>("student"), nullptr};
     char* const environment[] = {nullptr};

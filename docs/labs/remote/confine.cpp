@@ -63,8 +63,8 @@ int check() {
     std::printf("system calls: filtered\n");
     std::printf("namespaces: %s\n", refused.empty() ? "yes" : refused.c_str());
     std::printf("user: %s\n", root ? "nobody" : refused.empty() ? "yours, without your files" : "yours");
-    std::printf("files that #include can read: %s\n",
-                refused.empty() || landlock ? "the system's, the engine's" : root ? "all that nobody can read"
+    std::printf("files that #include can read: %s\n", refused.empty() || landlock ? "the system's, the engine's"
+                                                      : root                      ? "all that nobody can read"
                                                                                   : "all that you can read");
     return refused.empty() ? 0 : 3;
 }
@@ -116,9 +116,8 @@ int main(int count, char** words) {
     int at = 3;
     while (at < count && std::strcmp(words[at], "--") != 0) at++;
     if (at + 1 >= count)
-        return std::fputs(
-                   "usage: confine [--without-namespaces] SECONDS MEGABYTES FOLDER READABLE... -- COMMAND...\n",
-                   stderr),
+        return std::fputs("usage: confine [--without-namespaces] SECONDS MEGABYTES FOLDER READABLE... -- COMMAND...\n",
+                          stderr),
                2;
     if (geteuid() == 0 && chown(words[2], apart::nobody, apart::nobody) != 0) return std::perror(words[2]), 126;
     const pid_t child = namespaces ? apart::start() : fork();

@@ -63,6 +63,7 @@ double elbo(int S, const double* log_w) {
 
 double importance_weighted(int S, const double* log_w) {
     const double top = *std::max_element(log_w, log_w + S);
+    if (std::isinf(top)) return top;
     double sum = 0;
     for (int s = 0; s < S; s++) sum += std::exp(log_w[s] - top);
     return top + std::log(sum / S);
