@@ -247,6 +247,29 @@ refuses 'an option that is missing' 2 'there is no option --all' tools/make/grad
 mkdir -p "$folder/other/ben"
 refuses 'two of one name' 1 'two submissions are named ben' tools/make/grade.sh "${options[@]}" "$students/ben" "$folder/other/ben"
 
+# Numbers of their own: carl hands in what ada has written with her number.
+mkdir -p "$students"/{ada,carl}
+sharpness=$(make -s lab LAB=03 STUDENT=ada ASAN=no 2> /dev/null | sed -n 's/.*sharpness = //p')
+sed "s|scale = 1 /|scale = $sharpness /|" docs/labs/solutions/03.cpp | tee "$students/ada/03.cpp" > "$students/carl/03.cpp"
+is 'a number of their own' 1 "$(grep -c 'scale = [0-9.]* / std::sqrt' "$students/ada/03.cpp")"
+is 'a copy fails its check' 'ada 8/8|carl 2/8|' "$(graded 20 --labs 03 --personal "$students"/{ada,carl} | sed 's|carl [0-3]/8|carl 2/8|')"
+is 'without --personal, the number is the usual one' 'ada 2/8|' "$(graded 20 --labs 03 "$students/ada" | sed 's|ada [0-3]/8|ada 2/8|')"
+
+# A machine without namespaces, played by a namespace that permits no more of them.
+if [ $walls = 0 ]; then
+    refuses 'no namespaces' 1 'this machine does not permit namespaces' \
+        unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; exec tools/make/grade.sh --labs 02 "$1"' sh "$students/ben"
+    is 'no namespaces, and accepted' 'ben 0/6|=1+1 4/6|note: namespaces: not used (--without-namespaces)|' "$(export LAB_CHECKS=$checks
+        unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; exec tools/make/grade.sh --without-namespaces --labs 02 "$@"' sh \
+            "$students"/{ben,=1+1} 2>&1 | grep -E '/6$|namespaces' | sed -E 's/ +/ /g' | LC_ALL=C sort -r | tr '\n' '|' | sed -E 's/^(note[^|]*\|)(.*)$/\2\1/')"
+fi
+
+# The tree for students: it has no solution, its labs are where they start, and they run.
+is 'the tree for students' 0 "$(make -s student DIR="$folder/tree" > /dev/null 2>&1; echo $?)"
+is 'the tree for students: no solutions' '' "$(find "$folder/tree" -path '*solutions*'; grep -rlF 'dx[i] = r * (g - mean_g' "$folder/tree" || true)"
+is 'the tree for students: a lab' '0 of 6 points' "$(make -s -C "$folder/tree" lab LAB=2 NVCC=none 2> /dev/null | tail -n 1)"
+refuses 'the tree for students: a folder in use' 1 'is there and not empty' tools/make/student.sh "$folder/tree"
+
 make_hostiles
 found=$(graded 2 --labs 02 "${hostiles[@]}")
 is 'no points for a hostile submission' '' "$(tr '|' '\n' <<< "$found" | grep -vE '^[a-z-]+ (0/6|failed|error|late)$')"

@@ -129,8 +129,12 @@ inline std::string wrong(const std::string& name, const Result& any, const std::
     return anywhere ? s : s + "wrong in all special cases that were tried\n";
 }
 
+// In the child process of alone(): its limit of processor time, in seconds, which then also limits the process of the
+// student's functions. 0: no such limit.
+inline unsigned seconds_alone = 0;
+
 // Runs f in a child process, so that other parts of the check still run if f crashes. Returns the result of f or, if
-// the child process has crashed or taken more than `seconds` seconds of processor time, or three times as long by the
+// the child process has crashed or taken more than `seconds` seconds of processor time, or ten times as long by the
 // clock, a message that says so.
 inline std::string alone(unsigned seconds, const std::function<std::string()>& f) {
     int ends[2];
@@ -153,7 +157,7 @@ inline std::string alone(unsigned seconds, const std::function<std::string()>& f
     waitpid(child, &status, 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !said.empty()) return said.substr(0, said.size() - 1);
     if (!WIFSIGNALED(status)) return "the program ends there";
-    if (WTERMSIG(status) == SIGALRM || WTERMSIG(status) == SIGXCPU)
+    if (const int by = WTERMSIG(status); by == SIGALRM || by == SIGXCPU || by == SIGKILL)
         return "it takes more than " + std::to_string(seconds) + " seconds";
     return std::string("the program ends there (") + strsignal(WTERMSIG(status)) + "): an index past the end, perhaps";
 }

@@ -26,11 +26,21 @@ namespace apart {
 
 constexpr unsigned nobody = 65534;
 
-// Replaces the user by nobody, if root calls it. The calls have no effect in a user namespace that forbids setgroups().
+// Replaces the user by nobody, if root calls it and this machine has a user nobody; if not, the user remains. The calls
+// change nothing if the user is nobody already.
 inline bool become_nobody() {
     if (geteuid() != 0 && geteuid() != nobody) return true;
     if (setgroups(0, nullptr) != 0 && errno != EPERM) return false;
-    return setresgid(nobody, nobody, nobody) == 0 && setresuid(nobody, nobody, nobody) == 0;
+    const bool is = setresgid(nobody, nobody, nobody) == 0 && setresuid(nobody, nobody, nobody) == 0;
+    return is || errno == EINVAL;  // EINVAL: the namespace in which root runs has no user 65534
+}
+// Whether become_nobody() makes this user nobody.
+inline bool can_become_nobody() {
+    const pid_t child = fork();
+    if (child == 0) _exit(become_nobody() && geteuid() == nobody ? 0 : 1);
+    int status = 1;
+    waitpid(child, &status, 0);
+    return status == 0;
 }
 
 inline bool write_file(const char* folder, pid_t process, const char* file, const char* text) {
@@ -64,14 +74,18 @@ inline pid_t start() {
     int why = errno;
     bool is_ready = child > 0;
     if (is_ready) {
-        // Root needs both users in the namespaces: root makes the new root folder, then becomes nobody.
-        char users[64] = "0 0 1\n65534 65534 1\n", groups[64] = "0 0 1\n65534 65534 1\n";
-        if (user != 0) {
+        // Root needs both users in the namespaces: root makes the new root folder, then becomes nobody. Any other user,
+        // and a root whose own namespace has no user 65534, is called nobody there.
+        const char both[] = "0 0 1\n65534 65534 1\n";
+        is_ready =
+            user == 0 && write_file("/proc", child, "uid_map", both) && write_file("/proc", child, "gid_map", both);
+        if (!is_ready) {
+            char users[64], groups[64];
             std::snprintf(users, sizeof users, "%u %u 1\n", nobody, user);
             std::snprintf(groups, sizeof groups, "%u %u 1\n", nobody, group);
+            is_ready = write_file("/proc", child, "setgroups", "deny") &&
+                       write_file("/proc", child, "uid_map", users) && write_file("/proc", child, "gid_map", groups);
         }
-        is_ready = (user == 0 || write_file("/proc", child, "setgroups", "deny")) &&
-                   write_file("/proc", child, "uid_map", users) && write_file("/proc", child, "gid_map", groups);
         why = errno;
         is_ready = is_ready && write(ready[1], "!", 1) == 1;
     }

@@ -59,7 +59,7 @@ int check() {
                    stderr),
                1;
     const std::string refused = apart::refused();
-    const bool root = geteuid() == 0, landlock = ruleset() >= 0;
+    const bool root = apart::can_become_nobody(), landlock = ruleset() >= 0;
     std::printf("system calls: filtered\n");
     std::printf("namespaces: %s\n", refused.empty() ? "yes" : refused.c_str());
     std::printf("user: %s\n", root ? "nobody" : refused.empty() ? "yours, without your files" : "yours");
@@ -86,7 +86,8 @@ int check() {
         if (!apart::show(words[2], true)) refuse(words[2]);
         if (!apart::leave_old_root()) refuse("leaving the old root folder");
     }
-    const bool counted = namespaces || geteuid() == 0;  // only then the processes of other programs do not count
+    const bool counted =
+        namespaces || apart::can_become_nobody();  // only then the processes of other programs do not count
     if (!apart::become_nobody()) refuse("nobody");
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of the user removes it
     cage::limit(RLIMIT_CPU, rlim_t(std::atoi(words[0])));
@@ -119,7 +120,8 @@ int main(int count, char** words) {
         return std::fputs("usage: confine [--without-namespaces] SECONDS MEGABYTES FOLDER READABLE... -- COMMAND...\n",
                           stderr),
                2;
-    if (geteuid() == 0 && chown(words[2], apart::nobody, apart::nobody) != 0) return std::perror(words[2]), 126;
+    if (apart::can_become_nobody() && chown(words[2], apart::nobody, apart::nobody) != 0)
+        return std::perror(words[2]), 126;
     const pid_t child = namespaces ? apart::start() : fork();
     if (child < 0) return std::perror("namespaces"), 126;
     if (child == 0) start(namespaces, words, words + 3, words + at + 1);

@@ -18,8 +18,10 @@ namespace remote {
 namespace {
 
 constexpr std::size_t memory = std::size_t(2) << 30;
-// Returns the limit of the student's processor time, in seconds: LAB_SECONDS (default 60).
+// Returns the limit of the student's processor time, in seconds: that of alone() or, outside of it, LAB_SECONDS
+// (default 60).
 unsigned most_seconds() {
+    if (seconds_alone > 0) return seconds_alone;
     const char* const given = std::getenv("LAB_SECONDS");
     return given ? std::max(1u, unsigned(std::strtoul(given, nullptr, 10))) : 60u;
 }
