@@ -413,8 +413,9 @@ lab: $(if $(filter $(LAB),$(labs)),$(BUILD)/obj/docs/labs/$(LAB)/check.o $(if $(
 -include $(wildcard $(BUILD)/obj/docs/labs/*/check.d)
 $(BUILD)/obj/docs/labs/%/check.o: flags += $(filter-out library,$(lab_flags)) -D_GLIBCXX_ASSERTIONS
 
-book: ; @tools/make/book.sh $(BUILDS)/book
-book-pdf: ; @tools/make/book.sh $(BUILDS)/book pdf
+student: ; @tools/make/student.sh "$(DIR)"
+book: ; @SOLUTIONS='$(SOLUTIONS)' tools/make/book.sh $(BUILDS)/book
+book-pdf: ; @SOLUTIONS='$(SOLUTIONS)' tools/make/book.sh $(BUILDS)/book pdf
 book-publish: book
 	@$(if $(TO),,echo 'make book-publish: where to? make book-publish TO=FOLDER, or TO=HOST:FOLDER' >&2; exit 2)
 	@rsync -a --delete $(BUILDS)/book/site/ '$(TO)/' && echo 'published the book: $(TO)'
