@@ -125,7 +125,8 @@ void check_same_run(const RunFolder& a, const RunFolder& b) {
     const auto files = files_in(a.step_folder(step)), others = files_in(b.step_folder(step));
     CHECK(files.size() >= 3);
     CHECK(files.size() == others.size());
-    for (const auto& [name, bytes] : files) {
+    for (const auto& [file, bytes] : files) {
+        const std::string& name = file;
         INFO(name);
         REQUIRE(others.count(name) == 1);
         CHECK((bytes == others.at(name)));

@@ -23,8 +23,9 @@ TEST_CASE("index range: a text is the slice that it is in Python") {
     const std::pair<const char*, const char*> wrong[] = {{"x:2", "x"},     {"1:y", "y"},    {"", ""},
                                                          {"1:2:3", "2:3"}, {"101:", "101"}, {":-101", "-101"},
                                                          {"1.5", "1.5"}};
-    for (const auto& [text, part] : wrong) {
-        CAPTURE(std::string(text));
+    for (const auto& [given, part] : wrong) {
+        const std::string text = given;
+        CAPTURE(text);
         IndexRange range{3, 4};
         CHECK(read_range(text, range, 100, true) == std::string(part));
         CHECK(range.from == 3);

@@ -11,11 +11,12 @@ TEST_CASE("attention work: what is said to be computed is, on either device") {
     constexpr int length = 6, half = 3, heads = 2, D = 8, C = heads * D;
     auto number = [](int i, int salt) { return ((37 * i + 11 * salt) % 97) / 48.0 - 1; };
     const std::pair<const char*, int> masks[] = {{"full", 36}, {"causal", 21}, {"prefix", 9 + 9 + 6}};
-    for (const auto& [mask, pairs] : masks) {
+    for (const auto& [name, pairs] : masks) {
+        const std::string mask = name;
         INFO(mask);
-        auto sees = [&, m = std::string(mask)](int q, int k) {
-            if (m == "full") return true;
-            return k <= q || (m == "prefix" && k < half);
+        auto sees = [&](int q, int k) {
+            if (mask == "full") return true;
+            return k <= q || (mask == "prefix" && k < half);
         };
         double sum = 0;  // the sum of |y|
         for (int b = 0; b < 2; b++)

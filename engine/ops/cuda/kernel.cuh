@@ -16,11 +16,13 @@
 
 namespace masquerade::DEVICE {
 
-// Returns the name of a kernel for messages: "masquerade::cuda::points_kernel<...>".
+// Returns the name of a kernel for messages: "masquerade::cuda::points_kernel<...>". clang++ writes it without the template
+// arguments, and with & in front.
 template <auto kernel>
 std::string name_of_kernel() {
     const std::string all = __PRETTY_FUNCTION__, before = "kernel = ";
-    const std::size_t from = all.find(before) + before.size(), end = all.find_first_of(";]", from);
+    const std::size_t from = all.find_first_not_of('&', all.find(before) + before.size());
+    const std::size_t end = all.find_first_of(";]", from);
     return all.substr(from, end - from);
 }
 

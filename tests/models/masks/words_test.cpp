@@ -207,7 +207,8 @@ TEST_CASE("mask in words: a word that says nothing is refused by its name") {
         {"A rows=10/1x", "one of them is \"1x\"; expected 2 digits"},
         {"A full; B causal over=all sees A", "\"over=all\" has no effect without window="},
     };
-    for (const auto& [words, why] : wrong) {
+    for (const auto& [given, why] : wrong) {
+        const char* words = given;
         CAPTURE(words);
         CHECK_THROWS_WITH_AS(MaskWords{words}, doctest::Contains(why), BadUsage);
     }

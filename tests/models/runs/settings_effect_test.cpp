@@ -372,8 +372,9 @@ TEST_CASE("settings: those of some kinds act with these alone, those of all with
                                                    {"optimiser", {"unilm"}},
                                                    {"objective", {"unilm", "seq2seq"}},
                                                    {"task", {"unilm", "classify"}}};
-    for (const auto& [chooses, names] : families)
+    for (const auto& [key_of_kinds, names] : families)
         for (const std::string& family : names) {
+            const std::string& chooses = key_of_kinds;
             const Family& kind = find_family(family);
             const auto settings = tiny(kind);
             Config keys;

@@ -161,7 +161,8 @@ TEST_CASE("ngram: the definition in Python, and KenLM, say the same") {
     for (auto& line : hidden)
         for (int& word : line) word = std::min(word, words);
     int natural = 0;
-    for (const auto& [order, made] : golden["orders"].items()) {
+    for (const auto& [key, made] : golden["orders"].items()) {
+        const std::string& order = key;
         CAPTURE(order);
         Ngram model(std::stoi(order), words + 1, text);
         for (int n = 1; n <= model.order(); n++)

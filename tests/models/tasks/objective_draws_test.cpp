@@ -674,7 +674,8 @@ void check(const Objective& objective, const Sentence& s, const ObjectiveOptions
     }
     double chi = 0;
     int degrees = -1;
-    for (const auto& [key, p] : expected) {
+    for (const auto& [outcome, p] : expected) {
+        const std::string& key = outcome;
         const double mean = p * draws;
         if (mean < 5) continue;
         CAPTURE(key);
