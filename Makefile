@@ -432,8 +432,7 @@ deps-book: ; @tools/make/deps.sh mkdocs mkdocs-material katex chromium-headless-
 deps-mpi: ; @tools/make/deps.sh $(if $(filter 1,$(MPI_WORKS)),,libopenmpi-dev openmpi-bin)
 
 ifeq ($(if $(FORCE),,$(wildcard corpus/SOURCE.json)),)
-data: $(BUILD)/corpus
-	@data/fetch_catalogue.sh corpus/lists && $< build --lists corpus/lists --out corpus || $< grammar --out corpus
+data: $(BUILD)/corpus ; @FORCE=$(FORCE) data/default_corpora.sh $<
 else
 data: ; @echo 'data: corpus/ is there (make data FORCE=1 makes it anew)'
 endif
@@ -454,6 +453,8 @@ install: $(library) $(shared) $(if $(cuda_here),$(cuda_library)) $(mpi_here)
 install-programs: $(first:%=$(BUILD)/%) $(BUILD)/corpus
 	@install -d $(root)/bin $(root)/lib/masquerade
 	@install $^ $(root)/lib/masquerade
+	@install -d $(root)/share/masquerade
+	@install data/*.sh $(root)/share/masquerade
 	@install tools/make/masquerade.sh $(root)/bin/masquerade
 	@echo 'installed masquerade and its commands $(notdir $^) into $(root)'
 staged := $(abspath $(BUILD)/deb)
