@@ -306,7 +306,6 @@ run-tests: test-program
 $(BUILD)/tests: $(of_tests) $(if $(filter tests/tools/%_test.cpp,$(tests)),$(call of_tool,bench program options plot)) $(kernels:%=$(BUILD)/fibers/%.o) $(library) $(BUILD)/tests.list
 	@echo '  link $@'
 	$(Q)$(CXX) $(flags) $(filter %.o %.a,$^) $(libs) $(TEST_LIBS) $(shows) -o $@
-$(BUILD)/obj/tests/%.o: private flags += $(TEST_FLAGS)
 $(of_tests): | needs-tests
 
 # A copy of the sources with all errors of tests/mutants planted, compiled once; the tests run once for each.
@@ -315,8 +314,8 @@ mutants: ; @tests/mutants/check.sh needed && tests/mutants/mutants.py $(if $(ONL
 
 cuda: $(cuda_here) ; @$(if $(cuda_here),echo 'built $< for $(CUDA_ARCHS:%=sm_%)',echo 'error: no working nvcc; install the CUDA Toolkit, or name it with NVCC=' >&2; exit 1)
 format size: ; @tools/make/$@.sh
-# All of the code takes ten minutes; FILES='engine/nn/*.cpp' some of it. clang 14 cannot read what is for g++ alone: the bf16
-# products, and lambdas that capture structured bindings.
+# All of the code takes ten minutes; FILES='engine/nn/*.cpp' some of it. clang 14 cannot read the bf16 products, which are for
+# g++ alone.
 tidy:
 	@printf '%s\n' $(or $(FILES),$(sources) $(wildcard tools/*.cpp tools/*/*.cpp)) | xargs -n 4 -P $(shell nproc) sh -c \
 	    'clang-tidy -quiet "$$@" -- -std=c++17 -I. -march=$(MARCH) -Wno-c++20-extensions 2>/dev/null' sh

@@ -104,7 +104,8 @@ TEST_CASE("device memory: a row alone may differ by a rounding where cuBLASLt mu
     for (auto [forward, rows] : {std::pair{&other_alone<1 << 22>, RowsAlone::same_bits},
                                  {&other_alone<4>, RowsAlone::same_bits},
                                  {&other_alone<4>, RowsAlone::near}}) {
-        INFO("rows ", int(rows));
+        const int expected = int(rows);
+        INFO("rows ", expected);
         CHECK_SAYS(fault_of_linear(forward, rows), "y: of a row alone ");
     }
 }

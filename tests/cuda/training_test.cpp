@@ -248,11 +248,12 @@ TEST_CASE("cuda training: a run leaves the files that it leaves on the CPU, byte
         int parts, batch_tokens;
     };
     // With 25 tokens, some batches have only one document, and therefore one part.
-    for (auto [precision, latent, parts, batch_tokens] : {Case{DType::f32, LatentKind::gaussian, 1, 80},
-                                                          {DType::bf16, LatentKind::vmf, 1, 80},
-                                                          {DType::f32, LatentKind::gaussian, 3, 80},
-                                                          {DType::bf16, LatentKind::vq, 3, 80},
-                                                          {DType::bf16, LatentKind::vq, 3, 25}}) {
+    for (auto [precision, latent, part_count, batch_tokens] : {Case{DType::f32, LatentKind::gaussian, 1, 80},
+                                                               {DType::bf16, LatentKind::vmf, 1, 80},
+                                                               {DType::f32, LatentKind::gaussian, 3, 80},
+                                                               {DType::bf16, LatentKind::vq, 3, 80},
+                                                               {DType::bf16, LatentKind::vq, 3, 25}}) {
+        const int parts = part_count;
         INFO(parts, " parts");
         FakeDevice fake;
         UniVaeSettings s = tiny_settings(latent);

@@ -208,12 +208,13 @@ TEST_CASE("kernels: a shortlist of logits that are NaN or infinite") {
 // several words.
 TEST_CASE("kernels: cross-entropy and chosen logits of more rows than a block has, and of more words than threads") {
     for (DType type : {DType::f32, DType::bf16})
-        for (auto [sizes, name] : {std::pair{Sizes{2 * 2048 + 3, 2, 3}, "cross_entropy"},
+        for (auto [tried, name] : {std::pair{Sizes{2 * 2048 + 3, 2, 3}, "cross_entropy"},
                                    {Sizes{2, 2, 2500}, "cross_entropy"},
                                    {Sizes{2, 2, 2500}, "cross_entropy, smoothed"},
                                    {Sizes{2 * 2048 + 3, 2, 3}, "chosen_logits"},
                                    {Sizes{1400, 2, 3}, "chosen_logits, mixture"},
                                    {Sizes{2, 2, 2500}, "chosen_logits"}}) {
+            const Sizes sizes = tried;
             const Case c = prepared(row_of(name), sizes);
             CAPTURE(sizes.other);
             Call exact(c, DType::f64, type), kernels(c, type, type, Device::cuda);

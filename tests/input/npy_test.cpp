@@ -35,7 +35,7 @@ TEST_CASE("npy: float32 and float64 matrices are read, other files are refused b
     CHECK((m.rows == 3 && m.columns == 1));
     CHECK(m.numbers == std::vector<double>{0.1, -2, 3});
     const std::string good = npy<double>("<f8", "(1, 2)", {1, 2});
-    for (const auto& [bytes, why] : std::initializer_list<std::pair<std::string, const char*>>{
+    for (const auto& [bytes, expected] : std::initializer_list<std::pair<std::string, const char*>>{
              {"", "is not a .npy file"},
              {"PK\x03\x04 and so on", "is not a .npy file"},
              {good.substr(0, 20), "ends in its header"},
@@ -47,6 +47,7 @@ TEST_CASE("npy: float32 and float64 matrices are read, other files are refused b
              {npy<double>("<f8", "(-1, -2)", {1, 2}), "does not hold a matrix"},
              {npy<double>("<f8", "(4611686018427387904, 2)", {1, 2}), "holds 16 bytes of numbers"},
              {npy<double>("<f8", "(1, 2)", {1, 2}, true), "is stored column by column"}}) {
+        const char* why = expected;
         INFO(why);
         CHECK(read_npy(bytes, m).find(why) == 0);
     }

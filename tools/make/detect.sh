@@ -8,7 +8,6 @@
 #   TEST_LIBS                optional libraries that the tests link
 #   DEPS_FLAGS, FMT_LIB      flags for the headers in DEPS, and the library to link if fmt is not among them
 #   WARNINGS                 warnings that differ between compilers
-#   TEST_FLAGS               flags with which only the tests are compiled
 #   WIDE_VECTORS             the flag that lets g++ use vectors of 512 bits if the target has them
 #   NVCC_WORKS               1 if nvcc can build a shared library
 #   GPU_ARCHS                architectures of the GPUs of this machine
@@ -69,13 +68,6 @@ compiles 'int main() {}' $wide_vectors || wide_vectors=""
 warnings="-Wshadow -Wno-c++20-extensions -Wno-stringop-overflow"
 compiles 'int main() {}' -Werror $warnings ||
     warnings="-Wno-c++20-extensions -Wno-unknown-attributes -Wno-pass-failed -Wno-deprecated-declarations"
-# The lambdas of the tests capture structured bindings. Newer versions of clang++ can do so, but not together with
-# OpenMP's directives.
-test_flags="" lambda='#include <utility>\nint main() { auto [a, b] = std::pair(0, 1); return [&] { return a * b; }(); }'
-if ! compiles "$lambda" -fopenmp-simd; then
-    test_flags="-fno-openmp-simd -Wno-unknown-pragmas"
-    compiles "$lambda" || notes+=" '${CXX:-g++} is too old to compile the tests; clang++ 19 can'"
-fi
 
 command -v gdb >/dev/null || notes+=" 'gdb is not here (Debian: gdb): nothing to step through a backward pass with'"
 
@@ -112,7 +104,6 @@ TEST_LIBS := $test_libs
 DEPS_FLAGS := $deps_flags
 FMT_LIB := $fmt_lib
 WARNINGS := $warnings
-TEST_FLAGS := $test_flags
 WIDE_VECTORS := $wide_vectors
 NVCC_WORKS := $nvcc_works
 GPU_ARCHS :=$here

@@ -387,8 +387,9 @@ TEST_CASE("mask: full in place of causal is the mask that says full") {
          {std::pair("AB causal", "AB full"), std::pair("A full; B causal", "A full; B full"),
           std::pair("A full; B causal sees A[0]", "A full; B full sees A[0]"),
           std::pair("A causal; B anticausal sees A", "A full; B anticausal sees A")}) {
-        CAPTURE(std::string(causal));
-        const SegmentGraph found = full_for_causal(make_mask(causal, documents)), expected = make_mask(full, documents);
+        const std::string words = causal;
+        CAPTURE(words);
+        const SegmentGraph found = full_for_causal(make_mask(words, documents)), expected = make_mask(full, documents);
         for (int query = 0; query < rows_of(documents); query++)
             for (int key = 0; key < rows_of(documents); key++)
                 CHECK(times_seen(found, query, 0, key) == times_seen(expected, query, 0, key));

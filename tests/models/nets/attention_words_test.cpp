@@ -92,14 +92,15 @@ TEST_CASE("attention words: kinds by layer and part, by the grammar of masks; wh
     CHECK(kinds_of("window | layers 1:2: A lsh; B rfa", 3) == "window/window, lsh/rfa, window/window");
     CHECK(kinds_of("layers 0:2 window", 3) == "window/window, window/window, softmax/softmax");
     CHECK(kinds_of("window | layers -1:: B linear", 2) == "window/window, window/linear");
-    for (const auto& [words, why] :
+    for (const auto& [given, why] :
          {std::pair("A lsh; B lhs", "there is no attention lhs; there are softmax"),
           {"C lsh; B linear", "\"C lsh\" is no kind of a part; expected a kind alone, or \"A KIND; B KIND\""},
           {"A lsh; A linear", "expected A and B, each once, or a kind alone"},
           {"A lsh; linear", "expected A and B, each once, or a kind alone"},
           {"window | layers 2 linear", "attention \"window | layers 2 linear\": \"2\" is no range of layers"},
           {"", "expected a kind"}}) {
-        CAPTURE(std::string(words));
+        const std::string words = given;
+        CAPTURE(words);
         CHECK_SAYS(message_of<BadUsage>([&] { AttentionWords(words, 3); }), why);
     }
 }

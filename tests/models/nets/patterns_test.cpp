@@ -196,7 +196,7 @@ TEST_CASE("patterns: heads that all have one pattern have the bits of its kind, 
 }
 
 TEST_CASE("patterns: what the words of by_head must not say") {
-    for (const auto& [words, why] : {
+    for (const auto& [given, why] : {
              std::pair("window=3", "\"window=3\" is no range of heads; expected I:J, as in 0:2 window=8"),
              {"0:2", "heads 0:2 have no pattern; expected full, or KEY=NUMBER as in window=8"},
              {"4:6 full", "\"4:6\" names none of the 4 heads"},
@@ -209,7 +209,8 @@ TEST_CASE("patterns: what the words of by_head must not say") {
              {"0:2 last=3", "heads 0:2: before= and last= need block="},
              {"0:2 full | | 2:4 full", "\"\" is no range of heads"},
          }) {
-        CAPTURE(std::string(words));
+        const std::string words = given;
+        CAPTURE(words);
         CHECK_SAYS(message_of<BadUsage>([&] { heads_of("by_head", words, 4, 0, causal_mask(documents), 0); }),
                    text("patterns \"", words, "\": ", why));
     }

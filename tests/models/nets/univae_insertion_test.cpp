@@ -161,9 +161,10 @@ TEST_CASE("univae, insertion: the losses of a document alone == in any batch, an
 
 TEST_CASE("univae, insertion: it learns by heart, and writes greedily, in parallel, and by every rule of the end") {
     for (bool is_conditional : {false, true})
-        for (const auto& [left_to_right, sequence, parallel] :
+        for (const auto& [from_the_left, sequence, parallel] :
              {std::tuple(false, false, true), std::tuple(false, true, false), std::tuple(true, false, false)}) {
             CAPTURE(is_conditional);
+            const bool left_to_right = from_the_left;
             CAPTURE(left_to_right);
             UniVaeOptions o = inserting(gaussian(), true, is_conditional);
             Model m(o, DType::f32, false);

@@ -448,11 +448,12 @@ TEST_CASE("univae, conditional: what does not fit is refused") {
 // There are two layers, and the upper one has a latent. In the encoder half, [CLS] has read for one layer when the
 // latent is computed. In the decoder half, information travels through two layers.
 TEST_CASE("univae: under a mask in words a half hears what the words let through, and nothing else") {
-    for (const auto& [words, heard_by_cls, back] :
+    for (const auto& [mask, heard_by_cls, back] :
          {std::tuple("", 99, 99),
           std::tuple("A full window=1; B causal window=1 | layers 1: A full; B causal window=1 sees A[0]", 1, 2),
           std::tuple("A causal; B causal window=0 | layers 1: A full; B causal window=2 sees A[0]", 0, 2)}) {
-        CAPTURE(std::string(words));
+        const std::string words = mask;
+        CAPTURE(words);
         UniVaeOptions o = small(LatentKind::none, false, true);
         o.backbone.layers = 2;
         o.latent_layers = 1;
@@ -493,7 +494,7 @@ TEST_CASE("univae: under a mask in words a half hears what the words let through
 }
 
 TEST_CASE("univae: masks in words that bypass the latents, or cannot be written under, are refused") {
-    for (const auto& [words, why] :
+    for (const auto& [mask, why] :
          {std::pair("A full; B causal sees A", "below the latents"),
           std::pair("A full; B causal", "in a layer with a latent"),
           std::pair("A full; B causal sees A[0]", "below the latents"),
@@ -506,7 +507,8 @@ TEST_CASE("univae: masks in words that bypass the latents, or cannot be written 
           std::pair("layers 0:2: AB causal", "below the latents"),
           std::pair("layers 0:1: B causal", "below the latents"),
           std::pair("layers 0:0: A full; B full", "written token by token")}) {
-        CAPTURE(std::string(words));
+        const std::string words = mask;
+        CAPTURE(words);
         UniVaeOptions o = small(LatentKind::vmf, false, true);
         o.mask = words;
         CHECK_THROWS_WITH_AS(Model(o, DType::f32), doctest::Contains(why), BadUsage);

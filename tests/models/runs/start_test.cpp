@@ -264,13 +264,13 @@ TEST_CASE("start: kinds of attention by layer and part take the weights of eithe
                                        {"A window; B lsh", "softmax"},
                                        {"A lsh; B softmax", "A lsh; B softmax"},
                                        {"A linear; B softmax | layers 1:: softmax", "A sinkhorn; B softmax"}}) {
-        CAPTURE(std::string(ours));
+        const std::string words = ours;
+        CAPTURE(words);
         s.model.attention = theirs;
         Trained<UniLmRun> given(s);
         const auto start = Start::open(given.path());
         std::string said;
-        const auto run =
-            started<UniLmRun>(*start, s, said, [&, words = ours](auto& changed) { changed.model.attention = words; });
+        const auto run = started<UniLmRun>(*start, s, said, [&](auto& changed) { changed.model.attention = words; });
         int taken = 0;
         for (const Tensor& own : run->parameters.all()) {
             std::string other = own.path;

@@ -19,12 +19,14 @@ using namespace masquerade::small_stacks;
 TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every source of a batch") {
     for (const AttentionKind& attention : attention_kinds())
         for (bool pre_norm : {false, true})
-            for (const auto& [form, words] :
+            for (const auto& [positions, mask] :
                  {std::pair(0, ""), std::pair(1, ""), std::pair(2, ""),
                   std::pair(1, "A causal window=2; B causal window=2 sees A[1:-1]"),
                   std::pair(0, "A full; B causal | layers 1: A full window=1; B causal sees A[0]"),
                   std::pair(2, "layers 1: B causal window=1 sees A[-1] | layers -1: B causal")}) {
-                CAPTURE(std::string(words));
+                const int form = positions;
+                const std::string words = mask;
+                CAPTURE(words);
                 CAPTURE(pre_norm);
                 CAPTURE(form);
                 CAPTURE(std::string(attention.name));
