@@ -3,7 +3,9 @@
 # Tests the shared library: its symbols, and its functions from C and from Python. For a run of every family and of every
 # kind of latent, a C program and a Python program make the same calls and must print the same, which must also be what
 # ./generate, ./evaluate and ./tokenize print. Then every function gets wrong arguments. RUNNER is a command that runs the
-# programs in C, such as valgrind.
+# programs in C and in Python that make the calls, such as valgrind, which needs a build that it can read:
+#     make MARCH=x86-64-v3 BUILDS=build/v3 all library
+#     BUILD=build/v3/release RUNNER='valgrind -q --leak-check=full --errors-for-leak-kinds=definite' tests/library.sh
 . "$(dirname "$0")/command_line.sh"
 root=$PWD build=$PWD/${BUILD:-build/release}
 if [ ! -e "$build/libmasquerade.so" ]; then
@@ -11,7 +13,12 @@ if [ ! -e "$build/libmasquerade.so" ]; then
     exit 0
 fi
 python=
-for one in python3 /usr/bin/python3; do "$one" -c 'import numpy' 2> /dev/null && python=$one && break; done
+for one in python3 /usr/bin/python3; do  # the program itself, in case that python3 is a script
+    python=$("$one" -c 'import sys, numpy; print(sys.executable)' 2> /dev/null) && break
+done
+# With its own allocator, Python would hide from valgrind what is read past the end of an array.
+calls_py=(${RUNNER-})
+[[ ${RUNNER-} != *valgrind* ]] || calls_py=(env PYTHONMALLOC=malloc "${calls_py[@]}" --suppressions=tests/library/python.supp)
 [ -n "$python" ] || echo 'skipped: there is no python3-numpy, so nothing is called from Python: make deps'
 export MASQUERADE_LIBRARY=$build/libmasquerade.so
 
@@ -66,7 +73,7 @@ for run in $runs; do
     # said NAME: the lines of the result with this name
     said() { sed -n "s/^$1: //p" c.txt | tr / '\n' | sed '$d'; }
     if [ -n "$python" ]; then
-        (cd "$root" && "$python" tests/library/calls.py "$folder/$run" "${given[@]}") > py.txt 2> py.err
+        (cd "$root" && "${calls_py[@]}" "$python" tests/library/calls.py "$folder/$run" "${given[@]}") > py.txt 2> py.err
         is "$run in Python: status" '0 ' "$? $(grep -v '^note: ' py.err)"
         is "$run: the same in C and in Python" '' "$(diff c.txt py.txt | head -c 2000)"
     fi
