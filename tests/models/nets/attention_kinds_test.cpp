@@ -99,12 +99,13 @@ TEST_CASE(
     "attention: linformer has as many tables as its settings say, and layers that share one add up its gradient") {
     // For each of P positions: slots, times heads unless heads share, times 2 (E and F) or 1 (only E), times layers
     // unless layers share.
-    for (const auto& [sharing, numbers] : {std::pair("none", 3 * 2 * 2), {"headwise", 3 * 2}, {"layerwise", 3}})
+    for (const auto& [shared, numbers] : {std::pair("none", 3 * 2 * 2), {"headwise", 3 * 2}, {"layerwise", 3}})
         for (bool value_weights : {false, true}) {
-            CAPTURE(std::string(sharing));
+            const std::string sharing = shared;
+            CAPTURE(sharing);
             CAPTURE(value_weights);
             BackboneOptions o = small("linformer");
-            o.attention_options = {{"slots", 3}, {"sharing", std::string(sharing)}, {"value_weights", value_weights}};
+            o.attention_options = {{"slots", 3}, {"sharing", sharing}, {"value_weights", value_weights}};
             Parameters parameters(DType::f64);
             const Backbone stack(parameters, o);
             parameters.allocate(3);
@@ -112,8 +113,7 @@ TEST_CASE(
             for (const Tensor& p : parameters.all())
                 if (p.path.find("positions") != std::string::npos) found += p.shape.count();
             CHECK(found == o.positions * numbers * (value_weights ? 2 : 1));
-            const std::string path =
-                std::string(sharing) == "layerwise" ? "linformer.attention." : "layer.1.attention.";
+            const std::string path = sharing == "layerwise" ? "linformer.attention." : "layer.1.attention.";
             Tensor* table = parameters.find(text(path, std::string(sharing) == "none" ? "" : "shared_",
                                                  value_weights ? "key_value_" : "", "positions"));
             REQUIRE(table);

@@ -804,10 +804,10 @@ TEST_CASE("objective draws: diffusion hides the shares of the setting masked, an
     for (const auto& [least, most] : {std::pair(0.0, 0.5), {0.3, 0.7}, {0.5, 1.0}, {0.3, 0.4}, {0.9, 1.0}})
         for (const auto weighting : {DiffusionRule::bound, DiffusionRule::tokens})
             for (const Objective* objective : {&find_objective("diffusion"), &find_objective("block-diffusion")}) {
-                CAPTURE(least);
                 ObjectiveOptions o = options();
                 o.diffusion.target_places = 6;
                 o.diffusion.least = least, o.diffusion.most = most, o.diffusion.weighting = weighting;
+                CAPTURE(o.diffusion.least);
                 check(*objective, pair, o, 6000);
                 const DiffusionRule measured = o.diffusion.measured();
                 CHECK(measured.weighting == DiffusionRule::bound);
