@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Proves that the README's two commands work where nothing is installed. Each command runs on a clone of HEAD, in a
-# fresh Debian of its own that has only git, g++ and make. Needs root, debootstrap, 2 GB of disk, and a Debian mirror.
+# Proves that the README's two commands work where nothing is installed, and that the Debian package does what the first of
+# them does. Each command runs on a clone of HEAD, in a fresh Debian of its own that has only git, g++ and make. Needs root,
+# debootstrap, 2 GB of disk, and a Debian mirror.
 #     TRAIN_ARGS='--minutes 5' tests/clean_machine.sh          (default: --minutes 1)
 # Other environment variables: SUITE (default: bookworm), MIRROR (default: the mirror of this machine if it runs
 # Debian), TMPDIR.
@@ -59,8 +60,11 @@ on_clean_machine() {
     inside "$root" "cd /root/masquerade && $1" || fail "failed: $1"
     echo "clean_machine: done in $((SECONDS - start)) s: $1"
     umount "$root/proc" 2>/dev/null || true
+    find "$root/root/masquerade" -maxdepth 3 -name '*.deb' -exec cp -t "$room/base/root" {} +
     rm -rf --one-file-system "$root"
 }
 on_clean_machine "make deps data && make && ./train ${TRAIN_ARGS:---minutes 1}"
 on_clean_machine "make deps test"
-echo "clean_machine: both commands work"
+on_clean_machine "make deps deb"
+on_clean_machine "cd /root && apt-get install -qq ./masquerade_*.deb && masquerade data && masquerade train ${TRAIN_ARGS:---minutes 1}"
+echo "clean_machine: both commands work, and so does the package"
