@@ -44,7 +44,7 @@ Stated stated_by_ops(OpNumber op, const std::string& name) {
         line--;  // an OP line without a string uses the string of the line before
     // The shape follows the last name of the group of names in which this name stands: "x y(N,C) w b?(C)A".
     std::cmatch found;
-    if (!std::regex_search(op_shapes[line], found, std::regex("(?:^| )" + name + "(\\??)[^()]*\\(([^)]*)\\)")))
+    if (!std::regex_search(op_shapes[line], found, std::regex("(?:^| )" + name + "([?]?)[^()]*\\(([^)]*)\\)")))
         return {};
     const std::string sizes = found[2];
     return {true, found[1].length() > 0, sizes == "*" ? 0 : int(std::count(sizes.begin(), sizes.end(), ',')) + 1};
