@@ -272,7 +272,7 @@ struct TwoRows {
         }
     }
 
-    // Returns which keys the two rows see in a key tile that is at most K keys high.
+    // Returns which of the `keys` keys of a key tile the two rows see. A tile has room for K keys.
     template <int K>
     __device__ Seen find_seen(const AttentionInput<S>& input, int mask, int keys) const {
         Seen seen;
@@ -297,11 +297,12 @@ struct TwoRows {
         }
         return seen;
     }
-    // Returns in draws[r] the random draw of row r for the 8 keys 32b + 8t to 32b + 8t + 7 of a tile, where t = lane %
-    // 4. `channel` is the channel of the tile's first key, and `block` is first_block(head, channel).
+    // Returns the draw of the lane's first 8 keys in a tile whose first key has this channel.
     static __device__ std::uint32_t first_block(int head, int channel) {
         return AttentionDropout::block_of(head, channel) + threadIdx.x % 4;
     }
+    // Returns in draws[r] the random draw of row r for the 8 keys 32b + 8t to 32b + 8t + 7 of a tile, where t = lane %
+    // 4. `channel` is the channel of the tile's first key, and `block` is first_block(head, channel).
     __device__ void draw(const AttentionInput<S>& input, int channel, std::uint32_t block, int b,
                          Four (&draws)[2]) const {
         const auto draw_from = [&](std::uint32_t from) {
