@@ -41,13 +41,15 @@ struct ForwardSums {
             [&](int b, int h, int r, int e) { higher[r] = std::fmax(higher[r], scores[4 * b + h][2 * r + e]); });
         if (__ballot_sync(0xffffffffu, higher[0] > top[0] || higher[1] > top[1])) raise(input, higher);
         if (input.dropout.threshold > 0)
-            add_group<true>(input, rows, visit.channel, head, seen, scores, v, columns);
+            add_groups<true>(input, rows, visit.channel, head, seen, scores, v, columns);
         else
-            add_group<false>(input, rows, visit.channel, head, seen, scores, v, columns);
+            add_groups<false>(input, rows, visit.channel, head, seen, scores, v, columns);
     }
+    // Adds the terms of the groups of keys that are seen, after the sums were brought to the level of the tile. `drops`
+    // says whether there is dropout.
     template <bool drops>
-    __device__ void add_group(const AttentionInput<S>& input, const TwoRows<S>& rows, int channel, int head,
-                              const Seen& seen, float (&scores)[K / 8][4], const Rows<S, K, W>& v, int columns) {
+    __device__ void add_groups(const AttentionInput<S>& input, const TwoRows<S>& rows, int channel, int head,
+                               const Seen& seen, float (&scores)[K / 8][4], const Rows<S, K, W>& v, int columns) {
         const std::uint32_t block = rows.first_block(head, channel);
         const Areas<S, Rows<S, K, W>::stride, false, true> values(v.all);
         each_constant<K / 32, 1>([&](auto b) {
