@@ -170,6 +170,7 @@ row_inspect_attention() {
 }
 row_inspect_models() { shows 'models' inspect models; }
 row_inspect_gradients() { shows 'gradients' inspect gradients "$hostile"; shows 'gradients, a setting' inspect gradients unilm "$hostile=1"; }
+row_inspect_op() { shows 'op' inspect op "$hostile"; shows 'op, an argument' inspect op layernorm "$hostile=1"; }
 row_inspect_program() {
     shows 'program' inspect program unilm "$hostile"
     shows 'program --dump' inspect program lm layers=1 --dump "$hostile.dump"

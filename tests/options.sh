@@ -8,7 +8,7 @@ programs=$(basename -s .cpp tools/*.cpp)
 cd "$folder"
 numbers='N K M P S T X G L ETA ALPHA SIZE N,...'
 names='MASK FILE DIR FOLDER RUN RUN... PATH NAME NAME,... NAME=CHOICE,... TYPE WHAT WHEN SLICE TOKEN PYTHON PYTHON,... TEXT [NAME]
-       [MODEL] [OP [RUN] WORDS'
+       [MODEL] [OP [RUN] OP WORDS'
 # Values that look wrong but are allowed.
 legal='generate --length-penalty -1
 evaluate --length-penalty -1'
