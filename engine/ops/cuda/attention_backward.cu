@@ -261,7 +261,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
             sum[s / 2] = mul_add(pairs.p[n][s], pairs.dp[n][s], sum[s / 2]);
             if (!one_visit) pairs.dp[n][s] *= pairs.p[n][s];
         });
-        const Areas<S, Rows<S, K, W>::stride, false, true> of_keys(stage.k.all);
+        const Areas<S, Rows<S, K, W>::stride, false, true> keys_of_tile(stage.k.all);
         if (one_visit) {
             if (seen.by_pairs) pairs.find_single_keys(sum);
 #pragma unroll
@@ -272,14 +272,15 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
             });
             each_constant<K / 8, 2>([&](auto n) {
                 if (!(seen.groups >> n / 4 & 1)) return;
-                multiply_columns<Sizes, 8 * n>(dq, as_factor<S>(pairs.dp[n], pairs.dp[n + 1]), of_keys, place.columns);
+                multiply_columns<Sizes, 8 * n>(dq, as_factor<S>(pairs.dp[n], pairs.dp[n + 1]), keys_of_tile,
+                                               place.columns);
             });
         } else {
             rest[0] += sum[0], rest[1] += sum[1];
             each_constant<K / 8, 2>([&](auto n) {
                 if (!(seen.groups >> n / 4 & 1)) return;
                 multiply_columns<Sizes, 8 * n>(dq, as_factor<S>(pairs.dp[n], pairs.dp[n + 1]), of_p,
-                                               as_factor<S>(pairs.p[n], pairs.p[n + 1]), of_keys, place.columns);
+                                               as_factor<S>(pairs.p[n], pairs.p[n + 1]), keys_of_tile, place.columns);
             });
         }
     }
