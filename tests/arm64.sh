@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Compiles ./train and the tests for arm64 with Debian's cross compiler, and runs the tests on this machine under QEMU, file
-# by file. A file may take LIMIT seconds (default: 120); one that takes longer, and the cases that are left aside because
-# QEMU is slow, are named at the end.
+# by file. A file may take LIMIT seconds (default: 120); one that takes longer is left aside and named at the end.
 #     apt-get install g++-aarch64-linux-gnu qemu-user-static
 #     tests/arm64.sh [PART]            files whose name contains PART (default: all of tests/)
 # Other environment variables: BUILDS (default: build/arm64), JOBS (default: one a processor).
@@ -16,12 +15,10 @@ done
 make ${JOBS:+-j$JOBS} CXX=aarch64-linux-gnu-g++ MARCH=armv8.2-a NVCC=none BUILDS="$builds" "$builds/release/train" test-program ||
     exit 1
 
-# These take more than a minute each under QEMU.
-slow=''
 run() { timeout "${LIMIT:-120}" qemu-aarch64-static -L /usr/aarch64-linux-gnu "$@" < /dev/null 2>&1; }
 passed=0 failed=0 aside=
 for file in $(find tests -name '*_test.cpp' -path "*${1:-}*" | sort); do
-    out=$(TEST_THREADS=1 run "$builds/release/tests" --source-file="*$file" --test-case-exclude="$slow")
+    out=$(TEST_THREADS=1 run "$builds/release/tests" --source-file="*$file")
     status=$?
     [ $status != 124 ] || { aside+=" $file" && continue; }
     of_file=$(tail -n 1 <<< "$out" | sed -n 's/^\([0-9]*\) passed, 0 failed.*/\1/p')
