@@ -63,6 +63,25 @@ HD void store_pairs(Lanes lanes, int heads, int D, S* to, bool add, F f) {
             put(to[i + 1], two.second, add);
         });
 }
+#ifndef HAS_WARPS
+// store_pairs() for bf16. It computes a tile of numbers in float, and then rounds the tile with vector instructions, as
+// store() does for bf16.
+template <class F>
+void store_pairs(OneLane lane, int heads, int D, bfloat16* to, bool add, F f) {
+    constexpr int tile = 64;
+    float numbers[tile];
+    for (int head = 0; head < heads * D; head += D)
+        for (int begin = 0; begin < D; begin += tile) {
+            const int count = D - begin < tile ? D - begin : tile;
+            for (int n = 0; n < count; n += 2) {
+                const int k = begin + n, i = head + k;
+                const auto two = f(i, i + 1, k, k + 1);
+                numbers[n] = two.first, numbers[n + 1] = two.second;
+            }
+            store(lane, count, to + head + begin, add, [&](int n) { return numbers[n]; });
+        }
+}
+#endif
 // Rotates the pairs (2i, 2i+1) of every head by the angles of the token's position. All heads use the same cosines and
 // sines: for pair i of a head, turn[2i] is the cosine of the angle, and turn[2i+1] the sine. The forward has direction
 // 1; the backward is the inverse rotation, with direction -1. x and y may be the same array.
