@@ -10,8 +10,8 @@
 //
 // Largest error in units in the last place over all 2^32 floats, with and without fused multiply-add:
 //     exp_of 1.02, 1.00     log_of 0.84, 0.84     tanh_of 1.34, 1.34     erf_of 1.12, 1.29     sqrt_of 0.5
-// normal_cdf and normal_pdf are made for activation functions: their absolute error is at most 1e-7. All coefficients
-// are minimax fits of the relative error (Remez), each rounded to float.
+// normal_cdf and normal_pdf are made for activation functions: their absolute error is at most 1e-7, and 3e-7 on a GPU.
+// All coefficients are minimax fits of the relative error (Remez), each rounded to float.
 #pragma once
 #include <cmath>
 
@@ -136,13 +136,20 @@ HD float erf_of(float x) {
     return with_sign_of(x, choose(a < 0.9375f, small, large));
 }
 
-// Returns 2^x for x in [-126, 127], and 0 for x = -127. It is computed as 2^n 2^r with an integer n and |r| <= 1/2.
+// Returns 2^x for x in [-126, 127], and 0 for x = -127. It is computed as 2^n 2^r with an integer n and |r| <= 1/2. A GPU
+// has an instruction for it, whose relative error is at most 2^-22.
 HD float exp2_inside(float x) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
     float shifted = x + 12582912.0f;
     float r = x - (shifted - 12582912.0f);
     float p =
         polynomial(r, 1.0f, 0.693147182f, 0.240226477f, 0.0555035993f, 0.00961850584f, 0.00133908063f, 0.000153264642f);
     return p * power_of_two(bits_of(shifted) - 0x4b400000u);
+#endif
 }
 
 // Returns the standard normal distribution function Phi(x) = (1 + erf(x / sqrt 2)) / 2. With a = |x|, the function

@@ -217,9 +217,7 @@ __device__ inline void wait_for_copies() {
 // Returns 2^x, with a relative error of at most 2^-22. On a GPU, returns 0 if 2^x is smaller than 2^-126.
 __device__ inline float power_of_2(float x) {
 #if defined(__CUDA_ARCH__)
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
+    return exp2_inside(x);
 #else
     return std::exp2(x);
 #endif
