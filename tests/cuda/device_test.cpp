@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Tests memory, copies, ops and errors of Device::cuda on the fake device, whose memory the host cannot access.
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "engine/tape/plan.h"
 #include "engine/tensor/buffer.h"
 #include "engine/tensor/copy.h"
 #include "tests/cuda/fake_device.h"
+#include "tests/cuda/gpu.h"
 
 using namespace masquerade;
 
@@ -39,6 +41,24 @@ TEST_CASE("cuda device: numbers go there, within and back unchanged") {
     copy(view_of(x), view_of(y));  // a copy from host to host does not use the device
     CHECK(x == y);
     CHECK(fake.control->ways[0] + fake.control->ways[1] + fake.control->ways[2] == 4);
+}
+
+// CUDA keeps the GPU in use for each thread, and a new thread begins with GPU 0. The stand-in of tests/ptx complains if
+// a thread uses GPU 0 although the stream belongs to GPU 1, as it does with PTX_DEVICES=2 and a local rank of 1.
+TEST_CASE("gpu: every thread uses the GPU of the process" * doctest::description("runs where a GPU answers") *
+          doctest::skip(!gpu())) {
+    Gpu used;
+    std::vector<float> twos(40, 2), sums(40);
+    const auto add = [&] {
+        Numbers x(40, Device::cuda), y(40, Device::cuda);
+        copy(view_of(twos), x.view);
+        op_table(Device::cuda).add_forward(x.view, x.view, y.view);
+        copy(y.view, view_of(sums));
+    };
+    add();
+    sums.assign(40, 0);
+    std::thread(add).join();
+    CHECK(sums == std::vector<float>(40, 4));
 }
 
 TEST_CASE("cuda device: views that differ are not copied") {

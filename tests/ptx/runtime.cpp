@@ -4,7 +4,8 @@
 // work. Work is done as late as CUDA allows: when the host waits for it or frees memory. If the host overwrites memory
 // before an earlier copy from it has been made, the wrong bytes are therefore copied. The stand-in
 // complains, which ends the test, if the host does something that would work here, but that CUDA's manual forbids: it
-// uses the default stream, waits during a capture, or captures a copy from memory that is not pinned.
+// uses the default stream, waits during a capture, captures a copy from memory that is not pinned, or uses the stream
+// in a thread whose GPU is another one. PTX_DEVICES is the number of GPUs that answer (1); they share one memory.
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
@@ -58,8 +59,17 @@ bool holds(const std::map<const char*, std::size_t>& blocks, const void* at, std
     --after;
     return static_cast<const char*>(at) + bytes <= after->first + after->second;
 }
+thread_local int gpu = 0;  // as in CUDA, every thread begins with GPU 0
+int gpu_of_stream = -1;    // -1: there is no stream
+
+void expect_gpu(const char* what) {
+    if (gpu_of_stream >= 0 && gpu != gpu_of_stream)
+        complain(std::string(what) + " in a thread that uses GPU " + std::to_string(gpu) +
+                 "; the stream belongs to GPU " + std::to_string(gpu_of_stream));
+}
 void expect_stream(cudaStream_t stream, const char* what) {
     if (!stream) complain(std::string(what) + " on the default stream");
+    expect_gpu(what);
 }
 
 std::deque<Work> requested;  // work that is requested and not yet done
@@ -151,6 +161,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t stub, dim3 blocks, dim3 threads, voi
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
+    expect_gpu("memory is allocated");
     // At least 8192 unused bytes follow every block, so that an access beyond the end of a block hits no other block.
     void* at = mmap(nullptr, bytes + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return result(cudaErrorMemoryAllocation);
@@ -210,6 +221,7 @@ cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t bytes, cudaStream_t 
 // ---- streams, graphs, events ----------------------------------------------------------------------------------------
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
     static int one;
+    gpu_of_stream = gpu;
     *stream = reinterpret_cast<cudaStream_t>(&one);
     return result(cudaSuccess);
 }
@@ -263,6 +275,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     return result(cudaSuccess);
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
+    expect_gpu("an event is made");
     *event = reinterpret_cast<cudaEvent_t>(new Event);
     return result(cudaSuccess);
 }
@@ -307,12 +320,12 @@ const char* cudaGetErrorString(cudaError_t status) {
 }
 const char* cudaGetErrorName(cudaError_t status) { return status == cudaSuccess ? "cudaSuccess" : "cudaError"; }
 cudaError_t cudaGetDeviceCount(int* count) {
-    *count = 1;
+    const char* asked = std::getenv("PTX_DEVICES");
+    *count = asked ? std::atoi(asked) : 1;
     return result(cudaSuccess);
 }
-cudaError_t cudaSetDevice(int) { return result(cudaSuccess); }
-cudaError_t cudaGetDevice(int* device) {
-    *device = 0;
+cudaError_t cudaSetDevice(int number) {
+    gpu = number;
     return result(cudaSuccess);
 }
 cudaError_t cudaDriverGetVersion(int* version) {

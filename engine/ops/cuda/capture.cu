@@ -41,6 +41,7 @@ Half halves[2];
 Half* filled = &halves[0];
 
 void take_block(std::size_t bytes) {
+    use_gpu();
     Block block{nullptr, nullptr, bytes, 0, 0};
     check(cudaMallocHost(&block.here, bytes), "taking ", bytes, " bytes of pinned memory");
     const cudaError_t status = cudaMalloc(&block.there, bytes);
@@ -54,6 +55,7 @@ void take_block(std::size_t bytes) {
 // host has usually waited for the results of the step that used that half, so this wait is short. With several parts,
 // the host waits here until the part before the last one is finished.
 void turn() {
+    use_gpu();
     if (!filled->copied) check(cudaEventCreateWithFlags(&filled->copied, cudaEventDisableTiming), "making an event");
     check(cudaEventRecord(filled->copied, cuda_stream()), "recording an event");
     filled = filled == &halves[0] ? &halves[1] : &halves[0];

@@ -65,7 +65,10 @@ struct Lt : LtLibrary {
 #undef FUNCTION
     cublasLtHandle_t handle = nullptr;
 
-    Lt() { expect(create(&handle), "starting"); }
+    Lt() {
+        use_gpu();
+        expect(create(&handle), "starting");
+    }
     // Throws Error, with text(what...) in its message, if the status is not a success.
     template <class... What>
     void expect(cublasStatus_t status, const What&... what) const {

@@ -27,12 +27,6 @@ std::string name_of_kernel() {
 }
 
 #ifdef __CUDACC__
-// The stream of all ops. It is null, CUDA's default stream, until runtime.cu creates the stream.
-inline cudaStream_t& cuda_stream() {
-    static cudaStream_t stream = nullptr;
-    return stream;
-}
-
 // Throws Error if the status is not cudaSuccess. The message contains what... as text. The message is built only if the
 // check fails, because every launch is checked, and building a message takes longer than a launch.
 template <class... What>
@@ -40,6 +34,30 @@ void check(cudaError_t status, const What&... what) {
     if (status == cudaSuccess) return;
     cudaGetLastError();  // clears the error; otherwise the next check would report it again
     throw Error("CUDA: ", what..., " failed: ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
+}
+
+// The GPU of this process, and the stream of all ops. The stream is null, CUDA's default stream, until runtime.cu
+// creates the stream.
+struct Gpu {
+    int number = 0;
+    cudaStream_t stream = nullptr;
+};
+inline Gpu& gpu() {
+    static Gpu used;
+    return used;
+}
+
+// Makes gpu() the GPU of the calling thread. CUDA keeps a GPU for each thread, and a new thread begins with GPU 0, on
+// which the stream of another GPU does not work.
+inline void use_gpu() {
+    thread_local int chosen = 0;
+    if (chosen == gpu().number) return;
+    check(cudaSetDevice(gpu().number), "choosing GPU ", gpu().number);
+    chosen = gpu().number;
+}
+inline cudaStream_t cuda_stream() {
+    use_gpu();
+    return gpu().stream;
 }
 
 // Stands for the name of a kernel in a message. The name is built only if operator<< writes it.

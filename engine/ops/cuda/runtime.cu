@@ -18,12 +18,11 @@ namespace {
 // CUDA's default stream waits for other streams and cannot be captured as a graph. The ops therefore have their own
 // stream, which is created when memory is first allocated.
 cudaStream_t stream() {
-    static const cudaStream_t own = [] {
-        cudaStream_t made = nullptr;
-        check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "making a stream");
-        return cuda_stream() = made;
-    }();
-    return own;
+    if (!gpu().stream) {
+        use_gpu();
+        check(cudaStreamCreateWithFlags(&gpu().stream, cudaStreamNonBlocking), "making a stream");
+    }
+    return cuda_stream();
 }
 
 // An empty kernel. answer() asks CUDA for the attributes of this kernel. The request fails if the library has no code
@@ -34,7 +33,10 @@ Answer answer(int wanted) {
     Answer found;  // found.devices is 0; if there is no driver, CUDA does not change it
     cudaError_t status = cudaGetDeviceCount(&found.devices);
     cudaFuncAttributes attributes;
-    if (status == cudaSuccess && found.devices > 0) status = cudaSetDevice(wanted % found.devices);
+    if (status == cudaSuccess && found.devices > 0) {
+        gpu().number = wanted % found.devices;
+        status = cudaSetDevice(gpu().number);
+    }
     if (status == cudaSuccess && found.devices > 0) status = cudaFuncGetAttributes(&attributes, probe);
     if (status != cudaSuccess) {
         cudaGetLastError();
@@ -48,10 +50,9 @@ Answer answer(int wanted) {
 }
 
 DeviceFacts facts() {
-    int device = 0;
-    check(cudaGetDevice(&device), "asking for the GPU");
+    use_gpu();
     cudaDeviceProp properties;
-    check(cudaGetDeviceProperties(&properties, device), "asking what the GPU is");
+    check(cudaGetDeviceProperties(&properties, gpu().number), "asking what the GPU is");
     DeviceFacts facts;
     std::snprintf(facts.name, sizeof facts.name, "%.63s", properties.name);
     static_assert(sizeof facts.uuid == sizeof properties.uuid);
@@ -138,6 +139,7 @@ PinnedRead* read_of(DeviceRead* read) { return reinterpret_cast<PinnedRead*>(rea
 
 DeviceRead* begin_read(const void* from, std::size_t bytes) {
     if (capturing()) wait("reading back");
+    use_gpu();
     if (unused_reads.empty()) {
         auto made = std::make_unique<PinnedRead>();
         check(cudaEventCreateWithFlags(&made->arrived, cudaEventDisableTiming), "making an event");
@@ -187,6 +189,7 @@ bool finished() {
 cudaEvent_t event_of(DeviceEvent* event) { return reinterpret_cast<cudaEvent_t>(event); }
 
 DeviceEvent* note_moment() {
+    use_gpu();
     cudaEvent_t event = nullptr;
     check(cudaEventCreate(&event), "making an event");
     cudaError_t status = cudaEventRecord(event, stream());

@@ -43,6 +43,7 @@ class Workspace {
   private:
 #ifdef __CUDACC__
     static void* instead_of(void*, std::size_t, std::size_t bytes) {
+        use_gpu();
         void* data = nullptr;
         check(cudaMalloc(&data, bytes), "taking ", bytes, " bytes of memory for an op to work in");
         bytes_of_workspaces() += bytes;
