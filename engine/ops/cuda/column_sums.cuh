@@ -92,26 +92,43 @@ struct SumsTo {
     bool add[terms];
 };
 
-// The blocks with y = t add the sums of the chunks for term t.
-template <class A, int terms>
+// The blocks with y = t add the sums of the chunks for term t. A thread adds n neighbouring columns.
+template <int n, class A, int terms>
 __global__ void __launch_bounds__(32)
     add_chunks_kernel(std::int64_t chunks, int width, const A* parts, int columns, SumsTo<A, terms> results) {
-    const int c = int(blockIdx.x) * 32 + int(threadIdx.x);
+    const int c = (int(blockIdx.x) * 32 + int(threadIdx.x)) * n;
     if (c >= columns) return;
     parts += int(blockIdx.y) * width + c;
-    A total(0);
-#pragma unroll 16
-    for (std::int64_t chunk = 0; chunk < chunks; chunk++) total += parts[chunk * (terms * width)];
+    A total[n] = {};
+#pragma unroll 8
+    for (std::int64_t chunk = 0; chunk < chunks; chunk++) {
+        A x[n];
+        read_numbers(parts + chunk * (terms * width), x);
+#pragma unroll
+        for (int k = 0; k < n; k++) total[k] += x[k];
+    }
 #pragma unroll
     for (int t = 0; t < terms; t++)
-        if (t == int(blockIdx.y)) put(results.to[t][c], total, results.add[t]);
+        if (t == int(blockIdx.y))
+#pragma unroll
+            for (int k = 0; k < n; k++)
+                if (c + k < columns) put(results.to[t][c + k], total[k], results.add[t]);
 }
 
-// Adds the sums of the chunks, parts(chunks, terms, width), over the chunks.
+// Adds the sums of the chunks, parts(chunks, terms, width), over the chunks. `parts` is a workspace, so rows whose width
+// fills packets are aligned.
 template <class A, int terms>
 void add_chunks(std::int64_t chunks, int width, const A* parts, int columns, const SumsTo<A, terms>& results) {
-    launch<add_chunks_kernel<A, terms>>(dim3(unsigned(columns + 31) / 32, terms), 32, 0, chunks, width, parts, columns,
-                                        results);
+    const auto by_threads_of = [&](auto columns_each) {
+        constexpr int n = columns_each;
+        launch<add_chunks_kernel<n, A, terms>>(dim3(unsigned(columns + 32 * n - 1) / (32 * n), terms), 32, 0, chunks,
+                                               width, parts, columns, results);
+    };
+    constexpr int packet = per_packet<A>;
+    if (width % packet == 0)
+        by_threads_of(std::integral_constant<int, packet>());
+    else
+        by_threads_of(std::integral_constant<int, 1>());
 }
 
 // For one term: sets to[c] to the sum of column c of parts(chunks, width) or, if `add` is set, adds the sum to to[c].

@@ -68,15 +68,23 @@ template <class S>
 __global__ void __launch_bounds__(gradient_threads)
     gradient_kernel(const float* logits, int rows, int step, const int* targets, const float* weights, Label label,
                     const float* lse, S* dlogits, float* parts) {
-    const int first = int(blockIdx.x) * rows_at_once,
-              c = (int(blockIdx.y) * gradient_threads + int(threadIdx.x)) * group;
+    struct OfRow {
+        float weight, log_sum;
+        int target;
+    };
+    __shared__ OfRow of_rows[rows_at_once];
+    const int thread = int(threadIdx.x), first = int(blockIdx.x) * rows_at_once,
+              c = (int(blockIdx.y) * gradient_threads + thread) * group;
+    if (thread < rows_at_once && first + thread < rows)
+        of_rows[thread] = {weights[first + thread], lse[first + thread], targets[first + thread]};
+    __syncthreads();
     if (c >= step) return;
     const float* x = logits + std::int64_t(first) * step + c;
     S* to = dlogits + std::int64_t(first) * step + c;
     float sums[group] = {};
     for (int row = first; row < first + rows_at_once && row < rows; row++, x += step, to += step) {
-        const float weight = weights[row], log_sum = lse[row];
-        const int target = targets[row] - c;
+        const auto [weight, log_sum, of_row] = of_rows[row - first];
+        const int target = of_row - c;
         float d[group] = {};
         if (weight != 0) {
             read_numbers(x, d);

@@ -15,19 +15,33 @@ constexpr int at_once = 1024;
 
 struct Sums {};
 
-// A warp sums the squares of two chunks, with 16 lanes for each. On the CPU, sum(OneLane) (math/lanes.h) computes 16
-// partial sums. Here, each lane computes one of them. The lanes then add them in the same pairs as sum(OneLane).
+// A warp sums the squares of eight chunks, with four lanes for each. On the CPU, sum(OneLane) (math/lanes.h) computes 16
+// partial sums. Here, each lane reads four neighbouring numbers at a time and computes four of the partial sums. The
+// lanes then add them in the same pairs as sum(OneLane).
 struct SumOfSquares {
+    static constexpr int chunks_of_warp = 8, lanes_of_chunk = 4, group = 4;
     const float* g;
+    bool aligned;  // whether g begins at a multiple of 16 bytes
     std::int64_t n, chunks;
     float* sums;
-    HD void operator()(WarpLanes lanes, std::int64_t pair) const {
-        const std::int64_t k = 2 * pair + lane_of(lanes) / 16, begin = k * chunk;
+    __device__ void operator()(WarpLanes lanes, std::int64_t warp) const {
+        const int lane = lane_of(lanes) % lanes_of_chunk;
+        const std::int64_t k = chunks_of_warp * warp + lane_of(lanes) / lanes_of_chunk, begin = k * chunk;
         const std::int64_t end = k >= chunks ? begin : begin + chunk < n ? begin + chunk : n;
-        float part = 0;
-        for (std::int64_t i = begin + lane_of(lanes) % 16; i < end; i += 16) part += g[i] * g[i];
-        for (int half = 8; half > 0; half /= 2) part += lane_xor(part, half);
-        if (lane_of(lanes) % 16 == 0 && k < chunks) sums[k] = part;
+        float part[group] = {};
+#pragma unroll 4
+        for (std::int64_t i = begin + lane * group; i < end; i += lanes_of_chunk * group) {
+            float x[group] = {};
+            if (aligned && i + group <= end)
+                read_numbers(g + i, x);
+            else
+                for (int j = 0; j < group && i + j < end; j++) x[j] = g[i + j];
+            for (int j = 0; j < group; j++) part[j] += x[j] * x[j];
+        }
+        for (int half = lanes_of_chunk / 2; half > 0; half /= 2)
+            for (int j = 0; j < group; j++) part[j] += lane_xor(part[j], half);
+        part[0] += part[2], part[1] += part[3];
+        if (lane == 0 && k < chunks) sums[k] = part[0] + part[1];
     }
 };
 
@@ -55,7 +69,9 @@ __global__ void __launch_bounds__(at_once) root_kernel(const float* sums, std::i
 void global_norm(View g, View norm) {
     const std::int64_t n = g.count(), chunks = (n + chunk - 1) / chunk;
     float* sums = workspace<Sums>(chunks);
-    for_each_row((chunks + 1) / 2, SumOfSquares{g.as<float>(), n, chunks, sums});
+    constexpr int together = SumOfSquares::chunks_of_warp;
+    const bool aligned = is_aligned(g.data, sizeof(Packet));
+    for_each_row((chunks + together - 1) / together, SumOfSquares{g.as<float>(), aligned, n, chunks, sums});
     launch<root_kernel>(1, at_once, 0, sums, chunks, norm.as<float>());
 }
 
