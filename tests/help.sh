@@ -77,6 +77,6 @@ refuses 'an option without another one' 2 '--each needs --resample: give both, o
 refuses 'a number that is too small' 2 '--steps: a whole number from 1 to 1099511627776 is expected, found 0' "$build/train" --steps 0
 refuses 'a number that is too large' 2 '--top-p: a number from 0 to 1 is expected, found 1.5' "$build/generate" run --top-p 1.5
 refuses 'a word that is no choice' 2 '--device: expected one of auto, cpu, cuda, found gpu' "$build/train" --device gpu
-refuses 'no run' 2 'expected RUN (run folder, or one of its steps), found nothing' "$build/generate"
+refuses 'no run' 2 'expected RUN (run folder, or one of its checkpoints), found nothing' "$build/generate"
 refuses 'a flag with a value' 2 '--json takes no value' "$build/evaluate" run --json=3
 finish help

@@ -129,10 +129,11 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
     latents.number("--importance", how.importance, 1, 100000, "importance samples per sentence (default: 20)", "S");
     declare_samples(latents, how.sampling);
     latents.flag("--swap", how.swap,
-                 "swap the latents of layers with another sentence, and measure which sentence the result resembles");
+                 "exchange the latents of some layers with those of another sentence, and measure which of the two "
+                 "sentences the result resembles");
     Options texts = app.group("of univae, and of unilm trained on texts");
     texts.number("--samples", how.samples, 1, 1000000,
-                 "number of samples from the model, which are measured (default: 1000; of unilm: none)");
+                 "number of samples to draw and measure (default: 1000; for unilm: none)");
     texts.input("--judge", how.judge, "RUN", "a language model (unilm objective=lm): the samples' perplexity under it");
     Options targets = app.group("of unilm and seq2seq");
     targets.number("--beam", how.search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)",
@@ -140,7 +141,7 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
     targets.number("--length-penalty", how.search.length_penalty, -100.0, 100.0, "alpha of a beam's score (default: 1)",
                    "ALPHA");
     targets.number("--orders", how.orders, 1, 100000,
-                   "objective=diffusion: another bound, by S random orders of each text", "S");
+                   "objective=diffusion: also bound -log p(x) by the mean over S random orders of each text", "S");
     targets.flag("--characters", how.characters, "ROUGE and BLEU over characters, for Chinese");
     targets.output("--outputs", how.outputs, "FILE",
                    "write source<TAB>output<TAB>reference, and the reference as it was tokenized for the comparison");
@@ -159,7 +160,7 @@ struct LabelMeasuring {
     int draws = 1;
 
     void declare(Options& app) {
-        Options own = app.group("of labelled lines, for runs with vectors of lines");
+        Options own = app.group("for labelled lines (for models that give vectors of lines)");
         const Option file = own.input("--labelled", lines, "FILE",
                                       "text<TAB>label on every line: how well the model's vectors predict the labels");
         own.number("--labels", labels, 0, 1000000, "train the classifiers on N lines of each label (default: 0, all)",
@@ -231,13 +232,16 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "evaluate", "Measures a run on held-out text, or compares several runs.",
         [&](Options& app) {
-            app.input("run", runs, "RUN...", "run folder, or one of its steps; several: a table with a line for each")
+            app.input("run", runs, "RUN...",
+                      "run folder, or one of its checkpoints; several runs are compared in a table")
                 .required();
             app.input("--data", how.data, "FILE", "measure on this text instead of the held-out text of the run");
-            app.number("--average", average, 1, 1000000,
-                       "use the mean weights of the last N checkpoints; 1: those of the last one, without ema");
+            app.number(
+                "--average", average, 1, 1000000,
+                "use the mean weights of the last N checkpoints; 1: the weights of the last checkpoint, not their "
+                "moving average (ema=)");
             app.number("--limit", how.limit, 1, 100000000, "maximum number of lines (default: 1000)");
-            app.flag("--json", json, "print JSON; of several runs, one line for each");
+            app.flag("--json", json, "print JSON, one line for each run");
             groups = declare_groups(app, how);
             labels.declare(app);
             app.on_help([&, app](bool all) { return help_of_runs(app, groups, runs, all); });

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
         "Generates text with a run: univae samples, or reconstructs lines of standard input; unilm, seq2seq and "
         "insertion write a target for every line of standard input. A flow writes vectors.",
         [&](Options& app) {
-            app.input("run", folder, "RUN", "run folder, or one of its steps").required();
+            app.input("run", folder, "RUN", "run folder, or one of its checkpoints").required();
             app.number("--average", average, 1, 1000000,
                        "use the mean weights of the last N checkpoints; 1: those of the last one, without ema");
             options.declare(app);

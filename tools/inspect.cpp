@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
             "lists the kinds of attention and which masks each supports; with a run: draws its attention for a line");
         const Option of =
             attention.input("run", read.run, "[RUN]",
-                            "run folder, or one of its steps: a page with a picture of every layer and head");
+                            "run folder, or one of its checkpoints: a page with a picture of every layer and head");
         attention
             .value("--text", read.text, "WORDS",
                    "the sentence, or source<TAB>target (default: the first line that the run held out)")
@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
         plot.choice("--over", curves.x, {"step", "tokens", "seconds"}, "step (default), tokens or seconds");
         plot.output("--out", curves.out, "FILE", "the picture, .svg or .png (default: curves.svg)");
         report = app.command("report", "writes a page on a run: curves, what its latents hold, what it generates");
-        report.input("run", of_run.run, "RUN", "run folder, or one of its steps").required();
+        report.input("run", of_run.run, "RUN", "run folder, or one of its checkpoints").required();
         report.output("--out", of_run.out, "FILE", "the page (default: report.html)");
         report.input("--data", of_run.data, "FILE",
                      "text to use instead of the held-out text; text<TAB>label colours the latents by label");

@@ -35,14 +35,14 @@ inline std::string help_of_runs(const Options& app, const OptionGroups& groups, 
 // Declares the options for drawing samples from a UniVAE.
 inline void declare_samples(Options& group, SampleOptions& o) {
     group.input("--prior", o.prior, "NAME",
-                "prior of the latents: fitted after training (default, if there is one), uniform as in training, or a "
-                "flow: the folder of a run of ./train flow points=RUN");
+                "prior of the latents: fitted (made after training; default if the run has one), uniform (the prior of "
+                "training), or the folder of a flow (./train flow points=RUN)");
     group.number("--latent-temperature", o.latent_temperature, 0.0, 100.0,
-                 fmt::format("how far latents from the fitted prior may be from known ones (default: {}); with a "
-                             "flow, the factor of its noise (default: 1)",
+                 fmt::format("how far a latent drawn from the fitted prior may lie from those of training lines "
+                             "(default: {}); with a flow, the factor of its noise (default: 1)",
                              MixturePrior::default_temperature),
                  "T");
-    group.number("--refine", o.refine, 0, 1000, "how often each sample is encoded and reconstructed (default: 0)");
+    group.number("--refine", o.refine, 0, 1000, "how many times each sample is encoded and reconstructed (default: 0)");
 }
 
 // Declares the options for models that insert words into a text. Returns their group of options.
@@ -53,7 +53,8 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
     group.number("--sure-end", o.sure_end, 0.0, 1.0,
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
     group.flag("--apart", o.apart,
-               "let the slots around equal words decide separately, as in the paper (default: as one)");
+               "next to a repeated word, treat slots that give the same text separately, as in the paper (default: as "
+               "one slot)");
     group.number("--rounds", o.most_rounds, 1, 1000000, "maximum number of rounds");
     return group;
 }
@@ -72,24 +73,25 @@ inline Options declare_any_order(Options& app, CanvasOptions& o) {
 inline Options declare_unmask(Options& app, UnmaskOptions& o) {
     Options group = app.group("of objective=diffusion, and of univae with decoder=diffusion");
     group.choice("--order", o.order, unmask_orders(),
-                 "which hidden places are written first: random (default if tokens are drawn), or those with the "
-                 "largest probability (confidence, default if not), the largest lead of the best token (margin), or "
-                 "the smallest entropy");
+                 "which hidden places are written first: random (default if tokens are sampled), confidence (largest "
+                 "probability; default otherwise), margin (largest lead of the best token), or entropy (smallest "
+                 "entropy)");
     group.number("--per-pass", o.per_pass, 1, 65536, "places that a pass writes (default: 1)", "M");
     group.number("--steps", o.steps, 1, 65535, "write all places in T steps", "T");
     group.choice("--plan", o.plan, unmask_plans(),
-                 "share of the places that are written after each of the --steps (default: linear)");
+                 "what share of the places is written by the end of each of the --steps: linear (default) or cosine");
     group.number("--entropy-bound", o.entropy_bound, 0.0, 1e9,
                  "write places while the sum of their entropies, without the largest, is at most G", "G");
     group.number("--choice-temperature", o.choice_temperature, 0.0, 1e9,
                  "noise in the order of the places (default: 0)", "X");
     group.number("--remask", o.remask, 0.0, 1.0,
-                 "hide written places again, with this share of the largest possible probability", "ETA");
-    group.number("--block", o.block, 1, 65536, "write K places after the other, from left to right", "K");
+                 "hide written places again, with ETA times the largest probability that --plan permits", "ETA");
+    group.number("--block", o.block, 1, 65536,
+                 "write blocks of K places, one block after the other, from left to right", "K");
     group.number(
         "--lengths", o.lengths, 1, 65536,
         "with canvas=drawn: write a target for each of the L most likely lengths, and take the best (default: 1)", "L");
-    group.flag("--ends-last", o.ends_last, "write the end of a text only behind places that are written");
+    group.flag("--ends-last", o.ends_last, "write the end of a text only when all places before it are written");
     return group;
 }
 

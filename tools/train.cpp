@@ -183,8 +183,8 @@ std::string help_of(const Options& app, const Strings& words, bool all) {
            help_list("Models (MODEL may also be an objective; ./inspect models lists them)", models, column) +
            app.help(often, column) + "\n" +
            paragraph(
-               "./train univae --help lists the settings of a model, ./train --help-all all options and "
-               "settings.");
+               "./train MODEL --help lists the settings of a model; ./train --help-all lists all options "
+               "and settings.");
 }
 
 }  // namespace
@@ -201,13 +201,14 @@ int main(int argc, char** argv) {
             app.value("words", a.wanted.words, "[MODEL] [KEY=VALUE ...]",
                       "a model (default: univae) or an objective, then settings as key=value");
             app.input("--data", a.wanted.data, "FILE",
-                      "text, one sentence or source<TAB>target a line (default: corpus/); or a folder of ./tokenize "
-                      "--pack");
+                      "text with one sentence, or one source<TAB>target, per line (default: corpus/); or a folder "
+                      "written by ./tokenize --pack");
             app.input(
                 "--init", a.wanted.initial, "FOLDER",
                 "start with the weights and vocabulary of a run or of a Hugging Face BERT, RoFormer or NomicBERT");
             app.output("--out", a.wanted.out, "DIR", "run folder (default: runs/MODEL-NNN)");
-            app.input("--resume", a.resume, "DIR", "continue this run (to the end of its schedule, or ten minutes)");
+            app.input("--resume", a.resume, "DIR",
+                      "continue this run to the end of its schedule; if it has ended, for ten minutes");
             app.number("--minutes", a.minutes, 0.0, 1e6, "stop after M minutes (default: 10; 0: no limit)", "M");
             app.flag("--dry-run", a.dry_run, "print sizes, memory and the first batch in words, and write nothing");
             app.heading(rarely);

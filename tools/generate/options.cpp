@@ -46,10 +46,11 @@ Groups declared(Options& app, Writing& w) {
         latents.flag("--reconstruct", w.reconstruct, "reconstruct every input line"),
         latents.value(
             "--resample", w.resample, "SLICE",
-            "reconstruct with these latents sampled again, given the others: A:B or layers:A:B, as in Python"),
+            "reconstruct, but sample some latents again, given the others: the numbers A:B of the latent vector, or "
+            "layers:A:B, as slices in Python"),
         latents.value("--swap", w.swap, "SLICE", "lines A<TAB>B: reconstruct A with these latents of B"),
         latents.flag("--interpolate", w.interpolate, "lines A<TAB>B: sentences between A and B, separated by tabs"),
-        latents.flag("--codes", w.codes, "print the code of every input line, of a run with latent=vq or latent=fsq"),
+        latents.flag("--codes", w.codes, "print the code of every input line (latent=vq or latent=fsq)"),
         latents.flag("--from-codes", w.from_codes, "lines are codes, as --codes prints them: write their sentences"),
         latents.input("--from-vectors", w.from_vectors, "FILE",
                       "write a sentence for each row of this .npy file, such as the samples of a flow"),
@@ -66,11 +67,10 @@ Groups declared(Options& app, Writing& w) {
 
     Options targets = app.group("of unilm and seq2seq");
     targets.flag("--backward", w.backward,
-                 "lines are endings: write what precedes them; for a unilm trained on lm-reverse (default "
-                 "if it was trained on no other objective that writes)");
+                 "input lines are endings: write what comes before them. For a unilm trained on lm-reverse; default if "
+                 "it was trained on no other objective that writes");
 
-    Options vectors =
-        app.group("of runs with vectors of lines: univae with latents, unilm, seq2seq, insertion, classify");
+    Options vectors = app.group("for vectors of lines (univae with latents, unilm, seq2seq, insertion, classify)");
     const Option nearest = vectors.input("--nearest", w.nearest, "FILE",
                                          "for every input line, the nearest sentence of this file, and the cosine");
     vectors.number("--neighbours", w.neighbours, 1, 1000000, "sentences of --nearest, separated by tabs (default: 1)")
@@ -78,8 +78,9 @@ Groups declared(Options& app, Writing& w) {
     const Option saved = vectors.output(
         "--vectors", w.vectors, "FILE",
         "save the vectors of the input lines, or the samples of a flow, for NumPy (.npy), one row for each");
-    const Option states = vectors.choice("--states", w.states, {"mean", "cls"},
-                                         "the vectors are last hidden states: the mean over the tokens, or [CLS]");
+    const Option states =
+        vectors.choice("--states", w.states, {"mean", "cls"},
+                       "use last hidden states as vectors: mean (over the tokens), or cls (the state of [CLS])");
     vectors
         .flag("--posterior", w.posterior,
               "univae: draw the latents of --vectors from their posterior (default: its mean)")
@@ -91,8 +92,8 @@ Groups declared(Options& app, Writing& w) {
     Options any_order = declare_any_order(app, w.search.canvas);
     any_order.flag(
         "--canvas", w.from_canvas,
-        "lines are source<TAB>words to start with, in order. insertion: _ between two words: insert nothing there; "
-        "diffusion: [MASK] for each token to write, or none in a run of gaps, which counts what is missing");
+        "lines are source<TAB>words to start with. Insertion: nothing is inserted at a _ between two words. "
+        "Diffusion: write [MASK] for each missing token; with the objective gaps, the model counts them itself");
     any_order.flag("--show-rounds", w.show_rounds, "write each target as its rounds, with new words in [brackets]");
     Options unmask = declare_unmask(app, w.search.unmask);
     return {draws,
