@@ -481,7 +481,7 @@ def normalise(x):
 
 @op("normalise, held", x=Draw(4, spread=1e-8))
 def normalise_held(x):
-    """Where |x| <= 10^(-6) the factor is held at 10^6: y = 10^6 x is linear there, and its gradient is dx = 10^6 dy"""
+    """If |x| <= 10^(-6), the factor is held at 10^6. The op is then linear, y = 10^6 x, and its gradient is dx = 10^6 dy"""
     size = sqrt(x @ x)
     return x / (size if real(size) > 1e-6 else 1e-6), lambda dy: dict(dx=1e6 * dy)
 
@@ -547,16 +547,16 @@ def gaussian_kl(mu, l):
 
 @op("gaussian_kl, prior", "gaussian", mu=Draw(9), l=Draw(9, spread=8), m=Draw(9), p=Draw(9, spread=8))
 def gaussian_kl_of_prior(mu, l, m, p):
-    """dμ = dkl d exp(-p), dl = 1 / 2 dkl (exp(l - p) - 1)
-    dm = -dμ, dp = 1 / 2 dkl (1 - d^2 exp(-p) - exp(l - p))"""
-    (l, l_inside), (p, p_inside), d = clamped(l), clamped(p), mu - m
-    return (d * d * exp(-p) + exp(l - p) - (l - p) - 1) / 2, lambda dkl: dict(
-        dmu=dkl * d * exp(-p), dl=l_inside * dkl * (exp(l - p) - 1) / 2,
-        dm=-dkl * d * exp(-p), dp=p_inside * dkl * (1 - d * d * exp(-p) - exp(l - p)) / 2)
+    """dμ = dkl a exp(-p), dl = 1 / 2 dkl (exp(l - p) - 1)
+    dm = -dμ, dp = 1 / 2 dkl (1 - a^2 exp(-p) - exp(l - p))"""
+    (l, l_inside), (p, p_inside), a = clamped(l), clamped(p), mu - m
+    return (a * a * exp(-p) + exp(l - p) - (l - p) - 1) / 2, lambda dkl: dict(
+        dmu=dkl * a * exp(-p), dl=l_inside * dkl * (exp(l - p) - 1) / 2,
+        dm=-dkl * a * exp(-p), dp=p_inside * dkl * (1 - a * a * exp(-p) - exp(l - p)) / 2)
 
 @op("at_least", "gaussian", x=Draw(6), least=0.1)
 def at_least(x, least):
-    """its gradient is that of x above the least and 0 below"""
+    """dx is dy where x is above least, and 0 elsewhere"""
     above = positive(x - least)
     return above * x + (1 - above) * least, lambda dy: dict(dx=above * dy)
 
