@@ -26,6 +26,7 @@
 #                   (SOLUTIONS=yes: with them, also on paper)
 # make book-publish TO=www:/srv/book   the book as web pages, copied to a folder, here or on another machine, by rsync
 # make book-pdf        the book on paper: build/book/book.pdf
+# make slides          the slides of the course: build/slides/NN-name.html, one file a week, for a browser and for paper
 # make deps-book       install what these need (Debian): MkDocs, KaTeX, rsync and, for the paper, Chromium
 # Also: CONFIG=debug for any target, MARCH=x86-64-v3 for a machine other than this one, V=1 to see the commands,
 # CXX=clang++ for another compiler, CXX=aarch64-linux-gnu-g++ MARCH=armv8.2-a for another processor,
@@ -158,14 +159,14 @@ of_tools     := $(call objects,$(sort $(wildcard tools/*.cpp tools/*/*.cpp)))
 $(call stamp,$(library).list,$(sources))
 $(call stamp,$(BUILD)/tests.list,$(tests) $(kernels))
 $(call stamp,$(BUILDS)/library_folder,$(PREFIX)/lib)
-ifneq ($(and $(or $(cuda_here),$(filter ptx-test,$(MAKECMDGOALS))),$(filter-out lab student book book-pdf book-publish,$(or $(MAKECMDGOALS),all))),)
+ifneq ($(and $(or $(cuda_here),$(filter ptx-test,$(MAKECMDGOALS))),$(filter-out lab student book book-pdf book-publish slides,$(or $(MAKECMDGOALS),all))),)
 $(call stamp,$(CUDA_BUILD)/flags,$(NVCC) $(subst ','\'',$(nvcc_flags)))
 $(call stamp,$(CUDA_BUILD)/objects,$(cuda_objects))
 endif
 endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install install-programs deb library lab student book book-pdf book-publish deps-book clean needs needs-tests $(shown)
+.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install install-programs deb library lab student book book-pdf book-publish slides deps-book clean needs needs-tests $(shown)
 mpi_here := $(if $(filter 1,$(MPI_WORKS)),$(BUILD)/libmasquerade_mpi.so)
 walked   := inspect train
 stops    := engine/ops/% engine/nn/% engine/tape/% models/masks/% models/nets/%
@@ -415,6 +416,7 @@ $(BUILD)/obj/docs/labs/%/check.o: flags += $(filter-out library,$(lab_flags)) -D
 student: ; @tools/make/student.sh "$(DIR)"
 book: ; @SOLUTIONS='$(SOLUTIONS)' tools/make/book.sh $(BUILDS)/book
 book-pdf: ; @SOLUTIONS='$(SOLUTIONS)' tools/make/book.sh $(BUILDS)/book pdf
+slides: ; @python3 -B tools/make/slides.py build $(BUILDS)/slides docs/slides/*.md
 book-publish: book
 	@$(if $(TO),,echo 'make book-publish: where to? make book-publish TO=FOLDER, or TO=HOST:FOLDER' >&2; exit 2)
 	@rsync -a --delete $(BUILDS)/book/site/ '$(TO)/' && echo 'published the book: $(TO)'

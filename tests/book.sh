@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Checks that the pages and the code agree. docs/README.md says what a page may quote, and how a page marks other text.
-#     tests/book.sh               checks quotations, links, formulas and derivations; needs no build, and takes two
-#                                 seconds. If ./inspect is built, also compares the examples by hand with the engine
+#     tests/book.sh               checks quotations, links, formulas, slides and derivations; needs no build, and takes
+#                                 two seconds. If ./inspect is built, also compares the examples by hand with the engine
 #     tests/book.sh --slow        also builds programs for gdb, types the commands and gdb walks of the pages,
 #                                 follows an editor's launch file, and compiles the op of add-an-op.md
 #     tests/book.sh --self-test   plants faults, which the checks must report with page and line
@@ -32,6 +32,10 @@ derivations() {
 formulas() {
     if command -v python3 > /dev/null; then python3 -B tools/make/tex.py "$@" || true; fi
 }
+# slides DECK ...: prints what a slide has too much of, or lacks
+slides() {
+    if command -v python3 > /dev/null; then python3 -B "$root/tools/make/slides.py" check "$@" || true; fi
+}
 # examples PAGE ...: runs the examples of the pages (./inspect op ...), if the program is built, and prints the faults
 examples() {
     if ! command -v python3 > /dev/null || [ ! -x inspect ]; then
@@ -53,7 +57,7 @@ case ${1:-} in
     --self-test) . tests/book/planted.sh ;;
     --newcomer) exec tests/book/newcomer.sh ;;
     '' | --slow)
-        { whole=1 quotations $pages; derivations; formulas $pages; examples $pages; } > "$lists/faults"
+        { whole=1 quotations $pages; derivations; formulas $pages; slides docs/slides/*.md; examples $pages; } > "$lists/faults"
         if [ "${1:-}" = --slow ]; then
             if command -v gdb > /dev/null; then
                 make walks >&2

@@ -505,7 +505,7 @@ refuses 'diffusion of texts: no targets for pairs' 2 './evaluate writes no targe
 is 'diffusion of texts: the bound of sources, and no targets' 1 "$(evaluate diffused --data held_out.tsv | awk '/^diffusion.bound /; /^(passes|exact) /' | wc -l)"
 refuses 'diffusion of texts: lines or samples' 2 '--canvas reads lines: leave out --count' generate diffused --canvas --count 2
 is 'diffusion of texts: a line is filled' 1 "$(echo 'the [MASK] cup [MASK] made of tin' | generate diffused --canvas | grep -c '^the .*cup.*made of tin$')"
-train univae $latent decoder=diffusion max_length=10 deviation=0.125 warmup=10 learning_rate=5e-3 --data sentences.txt --dev sources.txt schedule_steps=600 --steps 600 --precision bf16 --out latents_unhide > report
+train univae $latent decoder=diffusion max_length=10 deviation=0.125 noise_over=0.5 warmup=100 learning_rate=5e-3 --data sentences.txt --dev sources.txt schedule_steps=1000 --steps 1000 --seed 2 --out latents_unhide > report
 is 'univae, diffusion: it is named' 1 "$(grep -c '^model .*, masked diffusion' report)"
 is 'univae, diffusion: the measures, of which none is a likelihood' 'reconstruction reconstruction_mean reconstruction_other kl elbo passes exact' \
     "$(evaluate latents_unhide --samples 5 | awk '/^(recon|kl |elbo|nll|passes|exact )/ { print $1 }' | xargs)"

@@ -208,7 +208,7 @@ int main(int argc, char** argv) {
                 "start with the weights and vocabulary of a run or of a Hugging Face BERT, RoFormer or NomicBERT");
             app.output("--out", a.wanted.out, "DIR", "run folder (default: runs/MODEL-NNN)");
             app.input("--resume", a.resume, "DIR",
-                      "continue this run to the end of its schedule; if it has ended, for ten minutes");
+                      "continue this run (for ten minutes if its schedule has ended)");
             app.number("--minutes", a.minutes, 0.0, 1e6, "stop after M minutes (default: 10; 0: no limit)", "M");
             app.flag("--dry-run", a.dry_run, "print sizes, memory and the first batch in words, and write nothing");
             app.heading(rarely);

@@ -65,6 +65,8 @@ planted formula 'a brace'           docs/ops/tanh.md 's/\\tfrac\{1\}\{2\}\) \//\
 planted formula 'a name of TeX'     docs/ops/tanh.md 's/y = \\tanh x/y = \\tahn x/' 'does not know \tahn'
 planted formula 'what GitHub reads as Markdown' docs/ops/layernorm.md 's/\$n_i\$/$\\mathrm{n}_i$/' 'an underscore behind a bracket'
 planted formula 'a formula that is not TeX' docs/ops/tanh.md 's/^The backward needs only y\./Σ_i y_i is `Σ_i y_i`./' 'write it in TeX'
+planted slides 'a slide without a heading' docs/slides/01-functions.md 's/^## A formula is written once/A formula is written once/' 'does not begin with a heading'
+planted slides 'a slide of too many words' docs/slides/01-functions.md 's/^## (A formula is) .*/## \1 \1 \1 \1 \1 \1 \1 \1 \1 \1 \1 \1/' 'words; at most 60'
 if [ -x inspect ]; then
     by_hand() { INSPECT=$root/inspect python3 -B "$root/tests/book/examples.py" "$@"; }
     planted by_hand 'a number of an example' docs/ops/layernorm.md 's/^(dx +)0.5 /\10.6 /' 'the engine prints'

@@ -2,8 +2,8 @@
 # The steps of tools/make/book.sh before and after MkDocs.
 #     book.py pages FOLDER    prepares FOLDER/pages, a copy of docs/ with the README as masquerade.md, and mkdocs.yml
 #     book.py site FOLDER     puts the formulas into FOLDER/site, and makes its search work without a server
-#     book.py print FOLDER    makes FOLDER/print.html, all pages of FOLDER/site in the order of their navigation. If there
-#                             is a FOLDER/book.pdf, its page numbers come into the contents
+#     book.py print FOLDER    makes FOLDER/print.html, all pages of FOLDER/site but the slides, in the order of their
+#                             navigation. If there is a FOLDER/book.pdf, its page numbers come into the contents
 import glob
 import html
 import json
@@ -149,7 +149,7 @@ def finish(folder):
         if name and name.group(1) in SPOKEN:
             key = "text" if name.group(2) else "title"
             entry[key] = "%s (%s)" % (entry[key], SPOKEN[name.group(1)])
-        if re.match("(decisions|seeds)[.]", entry["location"]):   # they mention everything
+        if re.match("(decisions|seeds)[.]|slides/", entry["location"]):   # they mention everything
             entry["boost"] = 0.3
     write(site + "/search/search_index.json", json.dumps(index))
     # A browser does not let a page that was opened from disk fetch the search index or start the search worker by URL.
@@ -181,7 +181,7 @@ def print_order(nav):
 
 def print_page(folder):
     site = folder + "/site"
-    parts = print_order(read(folder + "/mkdocs.yml"))
+    parts = [part for part in print_order(read(folder + "/mkdocs.yml")) if part[0] != "Slides"]
     name = lambda page: "p-" + re.sub(r"\W", "-", page)
     pages = {page[:-3] + ".html" if page != "README.md" else "index.html": page for _, all in parts for page in all}
     def article(file, page):
