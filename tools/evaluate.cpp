@@ -140,8 +140,10 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
                    "K");
     targets.number("--length-penalty", how.search.length_penalty, -100.0, 100.0, "alpha of a beam's score (default: 1)",
                    "ALPHA");
-    targets.number("--orders", how.orders, 1, 100000,
-                   "objective=diffusion: also bound -log p(x) by the mean over S random orders of each text", "S");
+    targets.number(
+        "--orders", how.orders, 1, 100000,
+        "objective=diffusion: also print an upper bound on -log p(x): the mean over S random orders of the tokens",
+        "S");
     targets.flag("--characters", how.characters, "ROUGE and BLEU over characters, for Chinese");
     targets.output("--outputs", how.outputs, "FILE",
                    "write source<TAB>output<TAB>reference, and the reference as it was tokenized for the comparison");
@@ -238,8 +240,8 @@ int main(int argc, char** argv) {
             app.input("--data", how.data, "FILE", "measure on this text instead of the held-out text of the run");
             app.number(
                 "--average", average, 1, 1000000,
-                "use the mean weights of the last N checkpoints; 1: the weights of the last checkpoint, not their "
-                "moving average (ema=)");
+                "use the mean weights of the last N checkpoints; 1: the weights of the last one instead of the moving "
+                "average that ema= keeps");
             app.number("--limit", how.limit, 1, 100000000, "maximum number of lines (default: 1000)");
             app.flag("--json", json, "print JSON, one line for each run");
             groups = declare_groups(app, how);

@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
         app.expect_commands(1);
         mask = app.command(
             "mask",
-            "draws an attention mask by name or in words (\"A full; B causal sees A[0]\"); without a name: lists them");
+            "draws an attention mask, given by a name or by words such as \"A full; B causal sees A[0]\"; without either: lists the names");
         mask.value("name", name, "[NAME]", "name of the mask, or the mask in words");
         mask.number("--source", source, 1, 1000, "tokens of the first part, with [CLS] (default: 6)");
         mask.number("--target", target, 0, 1000, "tokens of the second part (default: 5)");
@@ -116,7 +116,8 @@ int main(int argc, char** argv) {
         program.output("--memory", step.memory, "FILE", "draw the blocks of memory over the step, as an SVG");
         program.output("--timeline", step.timeline, "FILE",
                        "write when each op ran, as JSON for chrome://tracing or ui.perfetto.dev");
-        plot = app.command("plot", "the curves of runs, one plot for each number of their log.jsonl, drawn by gnuplot");
+        plot =
+            app.command("plot", "draws the curves of runs with gnuplot, one plot for each quantity in their log.jsonl");
         plot.input("runs", curves.runs, "RUN ...", "run folders").required();
         plot.value("--numbers", curves.numbers, "NAME,...",
                    "loss, held_out_loss, learning_rate and so on (default: the losses and other numbers of the model)")

@@ -53,8 +53,8 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
     group.number("--sure-end", o.sure_end, 0.0, 1.0,
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
     group.flag("--apart", o.apart,
-               "next to a repeated word, treat slots that give the same text separately, as in the paper (default: as "
-               "one slot)");
+               "if a word gives the same text in two slots, count the two separately, as in the paper (default: as one "
+               "slot)");
     group.number("--rounds", o.most_rounds, 1, 1000000, "maximum number of rounds");
     return group;
 }
@@ -63,8 +63,8 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
 inline Options declare_any_order(Options& app, CanvasOptions& o) {
     Options group = app.group("of insertion, of univae with decoder=insertion, and of masked diffusion");
     group.number("--threshold", o.threshold, 0.0, 2.0,
-                 "write where the probability of the best word is P or more, and at the best place; insertion: only "
-                 "with --parallel",
+                 "write at every place whose best word has a probability of P or more, and always at the best place; "
+                 "insertion: only with --parallel",
                  "P");
     return group;
 }
@@ -85,7 +85,8 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
     group.number("--choice-temperature", o.choice_temperature, 0.0, 1e9,
                  "noise in the order of the places (default: 0)", "X");
     group.number("--remask", o.remask, 0.0, 1.0,
-                 "hide written places again, with ETA times the largest probability that --plan permits", "ETA");
+                 "hide each written place again, with a probability of ETA times the largest that --plan permits",
+                 "ETA");
     group.number("--block", o.block, 1, 65536,
                  "write blocks of K places, one block after the other, from left to right", "K");
     group.number(

@@ -180,7 +180,7 @@ std::string help_of(const Options& app, const Strings& words, bool all) {
                    "A setting is given as KEY=VALUE; the list shows the default values. ./train --help lists the "
                    "options.");
     return paragraph(description) + "\n" + paragraph("Usage: ./train [MODEL] [KEY=VALUE ...] [OPTION ...]") +
-           help_list("Models (MODEL may also be an objective; ./inspect models lists them)", models, column) +
+           help_list("Models (an objective may stand for its model; ./inspect models lists both)", models, column) +
            app.help(often, column) + "\n" +
            paragraph(
                "./train MODEL --help lists the settings of a model; ./train --help-all lists all options "
@@ -207,10 +207,9 @@ int main(int argc, char** argv) {
                 "--init", a.wanted.initial, "FOLDER",
                 "start with the weights and vocabulary of a run or of a Hugging Face BERT, RoFormer or NomicBERT");
             app.output("--out", a.wanted.out, "DIR", "run folder (default: runs/MODEL-NNN)");
-            app.input("--resume", a.resume, "DIR",
-                      "continue this run (for ten minutes if its schedule has ended)");
+            app.input("--resume", a.resume, "DIR", "continue this run (for ten minutes if its schedule has ended)");
             app.number("--minutes", a.minutes, 0.0, 1e6, "stop after M minutes (default: 10; 0: no limit)", "M");
-            app.flag("--dry-run", a.dry_run, "print sizes, memory and the first batch in words, and write nothing");
+            app.flag("--dry-run", a.dry_run, "print sizes, memory and the first batch as text; create no files");
             app.heading(rarely);
             app.input("--config", a.wanted.config, "FILE", "settings from a file; key=value overrides it");
             app.input("--dev", a.wanted.held_out, "FILE", "held-out text (default: one line in fifty)");

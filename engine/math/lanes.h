@@ -27,6 +27,18 @@
 #define HAS_FMA
 #endif
 
+// On a GPU, exp2_instruction(x) returns 2^x with a relative error of at most 2^-22, and 0 if 2^x is smaller than 2^-126.
+#ifdef __CUDA_ARCH__
+#define HAS_EXP2_INSTRUCTION
+namespace masquerade {
+HD float exp2_instruction(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+}  // namespace masquerade
+#endif
+
 namespace masquerade {
 
 // Returns the real part. In the complex step, which computes derivatives as Im f(x + i h) / h, the imaginary part

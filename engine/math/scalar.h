@@ -137,12 +137,10 @@ HD float erf_of(float x) {
 }
 
 // Returns 2^x for x in [-126, 127], and 0 for x = -127. It is computed as 2^n 2^r with an integer n and |r| <= 1/2. A GPU
-// has an instruction for it, whose relative error is at most 2^-22.
+// computes it with one instruction.
 HD float exp2_inside(float x) {
-#ifdef __CUDA_ARCH__
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
+#ifdef HAS_EXP2_INSTRUCTION
+    return exp2_instruction(x);
 #else
     float shifted = x + 12582912.0f;
     float r = x - (shifted - 12582912.0f);

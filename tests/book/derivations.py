@@ -535,7 +535,7 @@ def clamped(l):
 @op("gaussian_sample", "gaussian", mu=Draw(9), l=Draw(9, spread=8), e=Draw(9, moves=False))
 def gaussian_sample(mu, l, e):
     """δz = δμ + 1 / 2 e exp(l/2) δl, dμ = dz, dl = 1 / 2 dz e exp(l/2)
-    Outside the clamp l does not move the result: dl = 0."""
+    Outside the clamp, l does not affect the result: dl = 0."""
     l, inside = clamped(l)
     return mu + exp(l / 2) * e, lambda dz: dict(dmu=dz, dl=inside * dz * e * exp(l / 2) / 2)
 

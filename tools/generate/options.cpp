@@ -46,8 +46,8 @@ Groups declared(Options& app, Writing& w) {
         latents.flag("--reconstruct", w.reconstruct, "reconstruct every input line"),
         latents.value(
             "--resample", w.resample, "SLICE",
-            "reconstruct, but sample some latents again, given the others: the numbers A:B of the latent vector, or "
-            "layers:A:B, as slices in Python"),
+            "reconstruct, but draw the latents of SLICE again, given the others; SLICE is I:J (numbers of the latent "
+            "vector) or layers:I:J, as in Python"),
         latents.value("--swap", w.swap, "SLICE", "lines A<TAB>B: reconstruct A with these latents of B"),
         latents.flag("--interpolate", w.interpolate, "lines A<TAB>B: sentences between A and B, separated by tabs"),
         latents.flag("--codes", w.codes, "print the code of every input line (latent=vq or latent=fsq)"),
@@ -66,9 +66,10 @@ Groups declared(Options& app, Writing& w) {
                    "wanted length in pieces, if free_length=true (default: drawn from the lengths in training)");
 
     Options targets = app.group("of unilm and seq2seq");
-    targets.flag("--backward", w.backward,
-                 "input lines are endings: write what comes before them. For a unilm trained on lm-reverse; default if "
-                 "it was trained on no other objective that writes");
+    targets.flag(
+        "--backward", w.backward,
+        "input lines are endings: write what comes before them. For a unilm trained on lm-reverse; the default if "
+        "that is its only objective that can generate text");
 
     Options vectors = app.group("for vectors of lines (univae with latents, unilm, seq2seq, insertion, classify)");
     const Option nearest = vectors.input("--nearest", w.nearest, "FILE",
@@ -92,9 +93,11 @@ Groups declared(Options& app, Writing& w) {
     Options any_order = declare_any_order(app, w.search.canvas);
     any_order.flag(
         "--canvas", w.from_canvas,
-        "lines are source<TAB>words to start with. Insertion: nothing is inserted at a _ between two words. "
-        "Diffusion: write [MASK] for each missing token; with the objective gaps, the model counts them itself");
-    any_order.flag("--show-rounds", w.show_rounds, "write each target as its rounds, with new words in [brackets]");
+        "lines are source<TAB>words to start with. Insertion: a _ between two words keeps this slot closed. "
+        "Diffusion: the words contain a [MASK] for each missing token; with the objective gaps, the model counts the "
+        "missing tokens itself");
+    any_order.flag("--show-rounds", w.show_rounds,
+                   "write each target after every round, with its new words in [brackets]");
     Options unmask = declare_unmask(app, w.search.unmask);
     return {draws,
             search,

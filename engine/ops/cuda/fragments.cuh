@@ -216,8 +216,8 @@ __device__ inline void wait_for_copies() {
 
 // Returns 2^x, with a relative error of at most 2^-22. On a GPU, returns 0 if 2^x is smaller than 2^-126.
 __device__ inline float power_of_2(float x) {
-#if defined(__CUDA_ARCH__)
-    return exp2_inside(x);
+#ifdef HAS_EXP2_INSTRUCTION
+    return exp2_instruction(x);
 #else
     return std::exp2(x);
 #endif
