@@ -12,7 +12,7 @@ namespace masquerade {
 
 struct ClassifySettings : RunSettings {
     static constexpr const char *name = "classify",
-                                *what = "one stack that classifies inputs of a synthetic task or of files";
+                                *what = "one stack that classifies the inputs of a task or of files";
     static constexpr TextKind reads = TextKind::none;
     static constexpr auto options = Family::no_options;
     static Strings objectives() { return {}; }
