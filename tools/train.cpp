@@ -150,7 +150,8 @@ std::string settings_of(const Family& kind, const Strings& words) {
     apply_words(kind, words, keys);
     std::vector<std::pair<std::string, std::vector<HelpRow>>> topics;
     for (const auto& [topic, key, value, help, expected] : keys.settings()) {
-        auto at = std::find_if(topics.begin(), topics.end(), [&](const auto& one) { return one.first == topic; });
+        const auto& name = topic;  // clang++ 14 cannot capture a structured binding
+        auto at = std::find_if(topics.begin(), topics.end(), [&](const auto& one) { return one.first == name; });
         if (at == topics.end()) at = topics.insert(at, {topic, {}});
         std::string choices;  // with spaces, so that a long list of choices can be wrapped
         for (char c : expected) choices += c == '|' ? text(" | ") : std::string(1, c);

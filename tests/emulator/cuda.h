@@ -16,6 +16,15 @@
 #define __launch_bounds__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 
+// With -fsanitize=thread, clang++ 14 calls memcpy(), memmove() and memset() to copy or set many bytes, and newer versions
+// call __tsan_memcpy() and so on. These aliases make clang++ 14 call the latter, too. tests/emulator/memory.cpp defines
+// them and records the accesses.
+#ifdef __clang__
+#if __has_feature(thread_sanitizer)
+asm("memcpy = __tsan_memcpy\nmemmove = __tsan_memmove\nmemset = __tsan_memset");
+#endif
+#endif
+
 struct uint3 {
     unsigned x, y, z;
 };

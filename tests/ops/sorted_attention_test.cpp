@@ -171,9 +171,10 @@ TEST_CASE("lsh_attention: softmax over the bit mask of its buckets and chunks") 
     Sequence random(3, "buckets");
     int alone = 0, all = 0, some = 0;  // numbers of rows that see only themselves, all other rows, or some of them
     for (int round = 0; round < 80; round++) {
-        const int buckets = 2 * (1 + int(random.below(4)));
-        Lsh c(random, random_documents(random, 3, 24, round % 2), 1 + int(random.below(4)), buckets,
-              1 + int(random.below(7)));
+        // Drawn one after the other, because compilers evaluate the arguments of a call in different orders.
+        const int buckets = 2 * (1 + int(random.below(4))), chunk = 1 + int(random.below(7));
+        const int rounds = 1 + int(random.below(4));
+        Lsh c(random, random_documents(random, 3, 24, round % 2), rounds, buckets, chunk);
         c.run();
         REQUIRE((c.y.guarded() && c.lse.guarded()));
         std::vector<char> asked(std::size_t(c.documents.queries), 0);

@@ -93,7 +93,9 @@ std::string weights(const std::string& model, const std::string& device) {
     return trained.read("step-000003/model.safetensors");
 }
 
-const bool programs = std::filesystem::exists(beside_the_tests("train"));
+// `make` alone builds ./train, but not ./bench.
+const bool programs =
+    std::filesystem::exists(beside_the_tests("train")) && std::filesystem::exists(beside_the_tests("bench"));
 const bool built = std::filesystem::exists(beside_the_tests("libmasquerade_cuda.so"));
 
 }  // namespace
