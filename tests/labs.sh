@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Tests the labs that have a check. The starting point must get no points, the solution all points, and each usual
-# mistake findings that no other mistake gets. `tests/labs.sh NN...` tests these labs alone.
+# mistake findings that no other mistake gets. `tests/labs.sh NN...` tests these labs alone, and `tests/labs.sh capstone`
+# the measure of the capstone, for which ./train and ./evaluate must be built.
 . "$(dirname "$0")/command_line.sh"
 export LAB_UNTIMED=1  # lab 10 then gives points that do not depend on times
 # The mistakes are compiled without AddressSanitizer: the check must find them without its help.
@@ -24,6 +25,7 @@ check() {
 labs=("$@")
 [ $# -gt 0 ] || for solution in docs/labs/solutions/*.cpp; do labs+=("$(basename "$solution" .cpp)"); done
 for lab in "${labs[@]}"; do
+    [ "$lab" != capstone ] || continue
     solution=docs/labs/solutions/$lab.cpp
     compile_headers "$lab" "$solution"
     by_make "$lab" "docs/labs/$lab/lab.cpp"
@@ -94,4 +96,26 @@ CPP
         is "lab 02: the derivative by a step of $step gets no points" '0 of 6 points' "$(tail -n 1 "$folder/said")"
     done ;;
 esac
+
+# The measure of the capstone, on a small corpus and a small model: a copy of this tree, which shares its build folder.
+if [ $# = 0 ] || [ "$*" = capstone ]; then
+    clone=$folder/clone corpus=$folder/corpus
+    mkdir "$clone" "$corpus"
+    cp -rp Makefile train evaluate data engine input library models python tests tokenizer tools docs "$clone"
+    ln -s "$PWD/build" "$clone"
+    build/release/corpus grammar --out "$folder/questions" > /dev/null
+    for part in train dev test; do head -n 400 "$folder/questions/questions.$part.txt" > "$corpus/questions.$part.txt"; done
+    printf '{"sentences": {\n    "train": "questions.train.txt"}}\n' > "$corpus/SOURCE.json"
+    measured() { tools/make/capstone.sh --corpus "$corpus" --minutes 0.02 "$@" "$clone"; }
+    echo 'layers=3 latent_layers=2 width=32 heads=2 inner=64 vocabulary=200 kappa=2000' > "$clone/capstone.txt"
+    said=$(measured --seeds '1 2' 2> /dev/null)
+    is 'capstone: a row for each seed, and the means' '1 2 mean' "$(grep -oE '^(1|2|mean) ' <<< "$said" | xargs)"
+    is 'capstone: a broken rule' 1 "$(grep -c '^rule broken: the code has' <<< "$said")"
+    echo 'layers=2 --data other.txt' > "$clone/capstone.txt"
+    refuses 'capstone: an option in the settings' 1 'capstone.txt: --data is no setting' measured
+    rm "$clone/capstone.txt"
+    echo '// edited' >> "$clone/tools/evaluate.cpp"
+    refuses 'capstone: an edited measure' 1 'tools/evaluate.cpp differs from this tree' measured
+    refuses 'capstone: no folder' 2 'which folder?' tools/make/capstone.sh
+fi
 finish labs

@@ -95,7 +95,7 @@ refuses 'an option without its value' 2 '--minutes: a value is expected, but non
 refuses 'an option that is given twice' 2 '--minutes is given more than once' train --minutes 1 --minutes 2
 refuses 'a number in another base' 2 '--steps: a whole number is expected, found 0x10' train --steps 0x10
 refuses 'a window without its sign' 2 '"window" has no number; expected window=3' train univae mask='A causal window 3; B causal' --data lines.txt
-refuses 'a lab that is not' 2 'there is no lab 77; there are 01 02' make -s -C "$root" lab LAB=77
+refuses 'a lab that is not' 2 'there is no lab 77; there are 00 01 02' make -s -C "$root" lab LAB=77
 refuses 'an op that is not' 2 'there is no op and no model of the name nosuchop' "$root/inspect" gradients nosuchop
 is 'its length' 'at most three lines' "$("$root/inspect" gradients nosuchop 2>&1 | awk '{ print length($0) <= 240 ? "at most three lines" : length($0) }')"
 is 'lab 2 is lab 02' "$(make -s -n -C "$root" lab LAB=02)" "$(make -s -n -C "$root" lab LAB=2)"
