@@ -134,7 +134,8 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
     Options texts = app.group("of univae, and of unilm trained on texts");
     texts.number("--samples", how.samples, 1, 1000000,
                  "number of samples to draw and measure (default: 1000; for unilm: none)");
-    texts.input("--judge", how.judge, "RUN", "a language model (unilm objective=lm): the samples' perplexity under it");
+    texts.input("--judge", how.judge, "RUN",
+                "also print the samples' perplexity under this language model (unilm objective=lm)");
     Options targets = app.group("of unilm and seq2seq");
     targets.number("--beam", how.search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)",
                    "K");
@@ -163,8 +164,9 @@ struct LabelMeasuring {
 
     void declare(Options& app) {
         Options own = app.group("for labelled lines (for models that give vectors of lines)");
-        const Option file = own.input("--labelled", lines, "FILE",
-                                      "text<TAB>label on every line: how well the model's vectors predict the labels");
+        const Option file =
+            own.input("--labelled", lines, "FILE",
+                      "measure how well the model's vectors predict the labels of this file of text<TAB>label");
         own.number("--labels", labels, 0, 1000000, "train the classifiers on N lines of each label (default: 0, all)",
                    "N,...")
             .list()

@@ -42,12 +42,14 @@ int main(int argc, char** argv) {
     int average = 0;
     return run_program(
         argc, argv, "generate",
-        "Generates text with a run: univae samples, or reconstructs lines of standard input; unilm, seq2seq and "
+        "Generates text with a run. A univae draws samples, or reconstructs lines of standard input; unilm, seq2seq and "
         "insertion write a target for every line of standard input. A flow writes vectors.",
         [&](Options& app) {
             app.input("run", folder, "RUN", "run folder, or one of its checkpoints").required();
-            app.number("--average", average, 1, 1000000,
-                       "use the mean weights of the last N checkpoints; 1: those of the last one, without ema");
+            app.number(
+                "--average", average, 1, 1000000,
+                "use the mean weights of the last N checkpoints; 1: the weights of the last one instead of the moving "
+                "average that ema= keeps");
             options.declare(app);
             app.on_help(
                 [&, app](bool all) { return options.help(app, folder.empty() ? Strings{} : Strings{folder}, all); });

@@ -39,7 +39,7 @@ inline void declare_samples(Options& group, SampleOptions& o) {
                 "training), or the folder of a flow (./train flow points=RUN)");
     group.number("--latent-temperature", o.latent_temperature, 0.0, 100.0,
                  fmt::format("how far a latent drawn from the fitted prior may lie from those of training lines "
-                             "(default: {}); with a flow, the factor of its noise (default: 1)",
+                             "(default: {}); with a flow, the factor that scales its noise (default: 1)",
                              MixturePrior::default_temperature),
                  "T");
     group.number("--refine", o.refine, 0, 1000, "how many times each sample is encoded and reconstructed (default: 0)");
@@ -53,8 +53,8 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
     group.number("--sure-end", o.sure_end, 0.0, 1.0,
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
     group.flag("--apart", o.apart,
-               "if a word gives the same text in two slots, count the two separately, as in the paper (default: as one "
-               "slot)");
+               "if a word gives the same text in two slots, keep their probabilities apart, as in the paper (default: "
+               "treat them as one slot)");
     group.number("--rounds", o.most_rounds, 1, 1000000, "maximum number of rounds");
     return group;
 }
@@ -85,8 +85,7 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
     group.number("--choice-temperature", o.choice_temperature, 0.0, 1e9,
                  "noise in the order of the places (default: 0)", "X");
     group.number("--remask", o.remask, 0.0, 1.0,
-                 "hide each written place again, with a probability of ETA times the largest that --plan permits",
-                 "ETA");
+                 "hide each written place again, with ETA times the largest probability that --plan permits", "ETA");
     group.number("--block", o.block, 1, 65536,
                  "write blocks of K places, one block after the other, from left to right", "K");
     group.number(

@@ -11,8 +11,7 @@
 namespace masquerade {
 
 struct ClassifySettings : RunSettings {
-    static constexpr const char *name = "classify",
-                                *what = "one stack that classifies the inputs of a task or of files";
+    static constexpr const char *name = "classify", *what = "one stack that classifies built-in examples or text files";
     static constexpr TextKind reads = TextKind::none;
     static constexpr auto options = Family::no_options;
     static Strings objectives() { return {}; }

@@ -7,7 +7,8 @@
 namespace masquerade {
 
 struct Seq2SeqSettings : TargetSettings {
-    static constexpr const char *name = "seq2seq", *what = "an encoder and a decoder, on pairs or as MASS";
+    static constexpr const char *name = "seq2seq",
+                                *what = "an encoder and a decoder, for pairs or for MASS pretraining";
     static constexpr TextKind reads = TextKind::pairs;
     static constexpr auto options = Family::of_search;
     static Strings objectives() { return names_of(masquerade::objectives(true)); }

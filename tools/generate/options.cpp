@@ -63,7 +63,7 @@ Groups declared(Options& app, Writing& w) {
     latents.number("--points", w.points, 2, 1000, "number of points of an interpolation (default: 5)").needs(ways[3]);
     declare_samples(latents, w.sampling);
     latents.number("--length", w.length, 1, 65536,
-                   "wanted length in pieces, if free_length=true (default: drawn from the lengths in training)");
+                   "desired length in tokens, if free_length=true (default: drawn from the lengths in training)");
 
     Options targets = app.group("of unilm and seq2seq");
     targets.flag(
