@@ -40,6 +40,7 @@ try:
 except KeyError:
     assert masquerade.Run.open(f"{folder}/failed").describe()["step"] >= 1
 folder_of_interrupted = f"{folder}/interrupted"
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts its background jobs with SIGINT ignored
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     train("interrupted", small, steps=100000)
