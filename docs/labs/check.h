@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -97,6 +98,7 @@ inline double drawn(const char* name, double usual, double least, double most) {
 struct Result {
     std::string where;
     Numbers found, right;
+    std::vector<std::string> places = {};  // says what each number is; empty: a message gives the index of the number
     // Returns the ratio found / right of the first number that should not be 0; 0 if all numbers should be 0.
     double factor() const {
         for (std::size_t i = 0; i < right.size(); i++)
@@ -106,15 +108,17 @@ struct Result {
 };
 
 // Returns a description of what is wrong in `any`, the result in the general case; "" if it is right. The description
-// includes the special cases in which the student's result is right, or wrong by a factor.
-inline std::string wrong(const std::string& name, const Result& any, const std::vector<Result>& cases) {
+// includes the special cases in which the student's result is right, or wrong by a factor. `truth` says where the right
+// numbers come from.
+inline std::string wrong(const std::string& name, const Result& any, const std::vector<Result>& cases,
+                         const std::string& truth = "the complex step says") {
     const Numbers &found = any.found, &right = any.right;
     if (alike(found, right)) return "";
     if (alike(found, Numbers(found.size(), garbage))) return name + " is not written\n";
     std::string s;
     const std::size_t i = first_unlike(found, right, nine_digits);
-    s = name + "[" + std::to_string(i) + "] is " + number_unlike(found[i], right[i]) + "; the complex step says " +
-        number_unlike(right[i], found[i]) + "\n";
+    s = name + (any.places.empty() ? "[" + std::to_string(i) + "]" : any.places[i]) + " is " +
+        number_unlike(found[i], right[i]) + "; " + truth + " " + number_unlike(right[i], found[i]) + "\n";
     if (alike(found, right, 1, garbage)) return s + "what stood in memory before is still in it\n";
     if (const double f = any.factor(); f != 0 && alike(found, right, f))
         return s + "everywhere " + number_unlike(f, 1) + " times what it should be\n";
@@ -126,16 +130,27 @@ inline std::string wrong(const std::string& name, const Result& any, const std::
         else if (f != 0 && alike(c.found, c.right, f))
             s += number_unlike(f, 1) + " times what it should be where " + c.where + "\n", anywhere = true;
     }
-    return anywhere ? s : s + "wrong in all special cases that were tried\n";
+    return anywhere || cases.empty() ? s : s + "wrong in all special cases that were tried\n";
+}
+
+// Returns the result of f or, if f throws an exception, a message with the exception's text.
+inline std::string caught(const std::function<std::string()>& f) {
+    try {
+        return f();
+    } catch (const std::exception& error) {
+        return std::string("an error is thrown: ") + error.what();
+    } catch (...) {
+        return "an error is thrown: it is no std::exception";
+    }
 }
 
 // In the child process of alone(): its limit of processor time, in seconds, which then also limits the process of the
 // student's functions. 0: no such limit.
 inline unsigned seconds_alone = 0;
 
-// Runs f in a child process, so that other parts of the check still run if f crashes. Returns the result of f or, if
-// the child process has crashed or taken more than `seconds` seconds of processor time, or ten times as long by the
-// clock, a message that says so.
+// Runs f in a child process, so that other parts of the check still run if f crashes. Returns the result of f, or a
+// message if f throws an exception, if the child process crashes, or if it takes more than `seconds` seconds of
+// processor time or three times as long by the clock.
 inline std::string alone(unsigned seconds, const std::function<std::string()>& f) {
     int ends[2];
     if (pipe(ends) != 0) return "no pipe";
@@ -144,8 +159,9 @@ inline std::string alone(unsigned seconds, const std::function<std::string()>& f
     if (child == 0) {
         const rlimit time{seconds, seconds + 1};
         setrlimit(RLIMIT_CPU, &time);
-        alarm(3 * seconds);                   // the student's functions may run in another process
-        const std::string said = f() + "\n";  // the final line feed shows that f has returned
+        seconds_alone = seconds;
+        alarm(3 * seconds);                           // the student's functions may also wait instead of computing
+        const std::string said = caught(f) + "\n";  // the final line feed shows that f has returned
         _exit(write(ends[1], said.data(), said.size()) == ssize_t(said.size()) ? 0 : 1);
     }
     close(ends[1]);
@@ -157,9 +173,11 @@ inline std::string alone(unsigned seconds, const std::function<std::string()>& f
     waitpid(child, &status, 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !said.empty()) return said.substr(0, said.size() - 1);
     if (!WIFSIGNALED(status)) return "the program ends there";
-    if (const int by = WTERMSIG(status); by == SIGALRM || by == SIGXCPU || by == SIGKILL)
-        return "it takes more than " + std::to_string(seconds) + " seconds";
-    return std::string("the program ends there (") + strsignal(WTERMSIG(status)) + "): an index past the end, perhaps";
+    const int by = WTERMSIG(status);
+    if (by == SIGALRM) return "it takes more than " + std::to_string(3 * seconds) + " seconds by the clock";
+    if (by == SIGXCPU || by == SIGKILL)
+        return "it takes more than " + std::to_string(seconds) + " seconds of processor time";
+    return std::string("the program ends there (") + strsignal(by) + "): an index past the end, perhaps";
 }
 
 class Lab {
@@ -171,9 +189,10 @@ class Lab {
     }
 
     // Runs one part of the check and prints its points. seen() returns lines that say what is wrong, or "" if the part
-    // is right.
+    // is right. If the student's code throws an exception, the part counts 0, and the other parts still run.
     void part(int points, const char* name, const std::function<std::string()>& seen) {
-        const std::string wrong = seen();
+        const std::string wrong = caught(seen);
+        beside = {};
         all_ += points;
         if (wrong.empty()) got_ += points;
         std::printf("%-9s%-8s%d of %d points\n", wrong.empty() ? "holds" : "not yet", name, wrong.empty() ? points : 0,

@@ -79,15 +79,21 @@ prepare() {
     own "${flags[@]}" -w -D_GLIBCXX_ASSERTIONS -DLAB_JUDGE "$check" "$folder/remote.cpp" "$work/judge.o" -pthread "${links[@]}" \
         ${links:+-lfmt} -o "$work/judge-$1"
     chmod -R go+rX "$tree"
+    # The empty lab must compile. If it does not, no submission can, and a table of errors would look like their fault.
+    compile "$1" "$folder/lab.cpp" || {
+        sed 's/^/note: /' "$said" >&2
+        fail "the grader cannot compile the empty file of lab $1; the lines above say why. The compiler ($(command -v "$cxx")) may read" \
+            "only the folders of the system: if it is a wrapper, such as ccache, name the compiler itself, such as CXX=/usr/bin/g++"
+    }
 }
 # is_own FOLDER FILE: whether FILE is a file of at most 1 MB inside FOLDER, not a link to the file of another student.
 is_own() { [ -f "$2" ] && [[ $(realpath "$2") = "$(realpath "$1")"/* ]] && [ "$(stat -c %s "$2")" -le 1000000 ]; }
 # keep: writes the first 60,000 characters of the standard input to $said, and reads the rest.
 keep() { head -c 60000 > "$said"; cat > /dev/null; }
-# points LAB FILE NAME: prints the points of FILE as "3/4", or error, late or failed. What the compiler or the check says
-# is then in $said.
-points() {
-    local last status here=$work/submission
+# compile LAB FILE: compiles FILE to $here/program, in a folder that is empty otherwise. What the compiler says is then in
+# $said.
+here=$work/submission said=$work/said
+compile() {
     rm -rf "$here"
     mkdir "$here"
     cp "$2" "$here/lab.cpp"
@@ -95,7 +101,13 @@ points() {
     LC_ALL=C timeout -k 2 $((3 * to_compile)) "$work/confine" "${without[@]}" "$to_compile" 2048 "$here" "$tree" -- \
         "$cxx" -std=c++17 -I "$tree" -w "${flags[@]}" -static -pthread -x c++ lab.cpp -x none "$tree/server-$1.o" "${links[@]}" \
         -o program 2>&1 < /dev/null | keep
-    [ "${PIPESTATUS[0]}" = 0 ] || { echo error; return; }
+    [ "${PIPESTATUS[0]}" = 0 ]
+}
+# points LAB FILE NAME: prints the points of FILE as "3/4", or error, late or failed. What the compiler or the check says
+# is then in $said.
+points() {
+    local last status
+    compile "$1" "$2" || { echo error; return; }
     (ulimit -v 8388608 -t "$seconds" && exec env LAB_NAME="$3" LAB_STUDENT="$here/program" LAB_SECONDS="$seconds" \
         timeout -k 2 $((3 * seconds)) "$work/judge-$1") \
         < /dev/null 2> /dev/null | keep
@@ -169,7 +181,7 @@ for folder in "$@"; do
     : > "$work/tests"
     printf '%-30s' "$(shown "$name")"
     for lab in "${labs[@]}"; do
-        mine=$folder/docs/labs/$lab said=$work/said
+        mine=$folder/docs/labs/$lab
         : > "$said"
         file=$mine/lab.cpp
         [ -f "$file" ] || file=$folder/$lab.cpp

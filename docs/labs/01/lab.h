@@ -43,6 +43,7 @@ constexpr double eps = 1e-5;  // added to the variance in the norms
 // A model with one pre-LN block. The matrix `token` is used twice: as the embedding table and as the output matrix.
 //     x  = token[ids]
 //     s1 = x + output(attended),   attended = causal attention of q = query(n1) to kv = key_value(n1),   n1 = norm1(x)
+//                                  with AttentionRule::heads = size.H
 //     s2 = s1 + outer,             outer = down(a),   a = gelu(u) by erf,   u = up(n2),                  n2 = norm2(s1)
 //     h  = norm3(s2),              loss = sum of weights_n times -log softmax(token h_n + bias)[targets_n]
 struct Model {

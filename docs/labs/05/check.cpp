@@ -118,7 +118,7 @@ std::string seen(int which) {
     };
     std::vector<Result> cases;
     for (const Case& c : special()) cases.push_back(result(c));
-    return wrong(name[which], result(some("")), cases);
+    return wrong(name[which], result(some("")), cases, which == 2 ? "the formula says" : "the complex step says");
 }
 
 // Returns a line that names the results that are not right yet, or "" if all are right. Other types and large numbers
@@ -137,7 +137,7 @@ bool dies(const std::function<void()>& f) {
     if (child == 0) {
         try {
             f();
-        } catch (const std::exception&) {
+        } catch (...) {
         }
         _exit(0);
     }
@@ -320,22 +320,13 @@ std::string lanes() {
 
 int main() {
     Lab lab("lab 5: swiglu, for every device");
-    const auto part = [&](int points, const char* title, const std::function<std::string()>& of) {
-        lab.part(points, title, [&] {
-            try {
-                return of();
-            } catch (const std::exception& error) {
-                return std::string("an error is thrown: ") + error.what();
-            }
-        });
-    };
-    part(1, "y", [] { return seen(2); });
-    part(2, "da", [] { return seen(0); });
-    part(1, "db", [] { return seen(1); });
-    part(1, "large", large);
-    part(1, "types", types);
-    part(1, "add", contract);
-    part(1, "refuse", refusals);
-    part(2, "lanes", lanes);
+    lab.part(1, "y", [] { return seen(2); });
+    lab.part(2, "da", [] { return seen(0); });
+    lab.part(1, "db", [] { return seen(1); });
+    lab.part(1, "large", large);
+    lab.part(1, "types", types);
+    lab.part(1, "add", contract);
+    lab.part(1, "refuse", refusals);
+    lab.part(2, "lanes", lanes);
     return lab.status();
 }

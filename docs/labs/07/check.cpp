@@ -25,13 +25,12 @@ Numbers numbers(int count, double size) {
 
 const char* const nothing = " is 0: not written yet\n";
 
-// Like wrong(), but names `truth` as the source of the correct results, instead of the complex step. Also reports if
-// all numbers of a result are off by the same amount.
+// Like wrong(). Also reports if all numbers of a result are off by the same amount. `truth` is the source of the correct
+// results.
 std::string differs(const std::string& name, const std::string& truth, const Result& any,
                     const std::vector<Result>& cases) {
-    std::string s = wrong(name, any, cases);
+    std::string s = wrong(name, any, cases, truth + " says");
     if (!s.empty() && any.found == Numbers(any.found.size(), 0)) return name + nothing;
-    if (const auto at = s.find("the complex step says"); at != std::string::npos) s.replace(at, 16, truth);
     if (!s.empty() && any.found.size() > 1 && std::isfinite(any.found[0]) &&
         alike(any.found, any.right, 1, any.found[0] - any.right[0]))
         s += "everywhere off by the same number, " + number(any.found[0] - any.right[0]) + "\n";
@@ -49,6 +48,8 @@ std::string differs(const std::string& name, const std::string& truth, const std
     for (const Result& c : cases) {
         any.found.insert(any.found.end(), c.found.begin(), c.found.end());
         any.right.insert(any.right.end(), c.right.begin(), c.right.end());
+        for (std::size_t i = 0; i < c.found.size(); i++)
+            any.places.push_back((c.found.size() > 1 ? "[" + std::to_string(i) + "]" : "") + " where " + c.where);
         const double off = c.found[0] - c.right[0];
         if (alike(c.found, c.right))
             s += "right where " + c.where + "\n";
@@ -149,11 +150,12 @@ std::string of_gaussian(int what) {
     for (const Draw& c : draws()) cases.push_back(gaussian(c, what));
     const Result& still = cases[what < 3 ? 3 : 2];
     const Result any = gaussian(draw("", 7), what);
-    const std::string s = differs(name,
-                                  what == 0   ? "the formula"
-                                  : what == 3 ? "quadrature"
-                                              : "the complex step",
-                                  any, cases);
+    const std::string truth = what == 0 ? "the formula" : what == 3 ? "quadrature" : "the complex step";
+    const std::string s = differs(name, truth, any, cases);
+    Draw wide = draw("l is between -20 and 12", 6);
+    wide.l = {-20, -9, -8.1, 8.1, 9, 12};
+    if (const Result r = gaussian(wide, what); s.empty() && !alike(r.found, r.right))
+        return differs(name, truth, r, {}) + "that is where " + wide.name + "\n";
     if (s.empty() && by > 0) {
         const std::string t = inexact(name, any.found, any.right);
         return t.empty() ? alone(10, [&] { return of_many(name, what); }) : t;
@@ -463,10 +465,10 @@ double over_w(double kappa, double to, const std::function<double(double)>& f) {
 double dot(const double* a, const double* b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
 std::string of_vmf_sample() {
-    std::vector<Result> along, across;
+    std::vector<Result> along, across, lengths;
     for (double kappa : {0.01, 1.0, 20.0, 3000.0}) {
         const std::string name = "kappa is " + number(kappa);
-        Result share{name, {}, {}}, direction{name, {}, {}};
+        Result share{name, {}, {}}, direction{name, {}, {}}, length{name, {}, {}};
         for (int n = 0; n < 5; n++) {
             Numbers mu = numbers(3, 1), e = numbers(3, 1), z(3, garbage), nu(3);
             const double u = uniform(0.01, 0.99), size = std::sqrt(dot(mu.data(), mu.data()));
@@ -476,15 +478,34 @@ std::string of_vmf_sample() {
             const double w = dot(mu.data(), z.data());
             share.found.push_back(std::fabs(w) <= 1 ? over_w(kappa, w, [](double) { return 1; }) : w),
                 share.right.push_back(u);
+            length.found.push_back(std::sqrt(dot(z.data(), z.data()))), length.right.push_back(1);
             for (std::size_t i = 0; i < 3; i++) nu[i] = e[i] - dot(e.data(), mu.data()) * mu[i];
-            const double of_nu = std::sqrt(dot(nu.data(), nu.data())), sine = std::sqrt(std::max(0.0, 1 - w * w));
+            // The direction of the part of z across mu, whatever the length of this part is.
+            Numbers rest(3);
+            for (std::size_t i = 0; i < 3; i++) rest[i] = z[i] - w * mu[i];
+            const double of_nu = std::sqrt(dot(nu.data(), nu.data())), of_rest = std::sqrt(dot(rest.data(), rest.data()));
             for (std::size_t i = 0; i < 3; i++)
-                direction.found.push_back((z[i] - w * mu[i]) / sine), direction.right.push_back(nu[i] / of_nu);
+                direction.found.push_back(of_rest == 0 ? 0 : rest[i] / of_rest),
+                    direction.right.push_back(nu[i] / of_nu);
         }
-        along.push_back(share), across.push_back(direction);
+        along.push_back(share), across.push_back(direction), lengths.push_back(length);
     }
-    const std::string s = differs("P(w < mu . z)", "u", along) + differs("nu", "the noise", across);
-    if (s.empty()) return s;
+    const std::string s = differs("P(w < mu . z)", "u", along) + differs("nu", "the noise", across) +
+                          differs("|z|", "the sphere", lengths);
+    if (s.empty()) {
+        // Small u. The probability is compared by its logarithm, because P and u are nearly 0.
+        std::vector<Result> small;
+        for (double kappa : {20.0, 3000.0})
+            for (double u : {1e-6, 1e-12}) {
+                const Numbers mu = {0, 0.6, 0.8}, e = {0.3, -1, 0.7};
+                Numbers z(3, garbage);
+                vmf_sample(kappa, mu.data(), u, e.data(), z.data());
+                small.push_back({"kappa is " + number(kappa) + " and u is " + number(u),
+                                 {std::log(over_w(kappa, dot(mu.data(), z.data()), [](double) { return 1; }))},
+                                 {std::log(u)}});
+            }
+        return differs("log P(w < mu . z)", "log u", small);
+    }
     Mean w, length, low;
     for (int n = 0; n < 20000; n++) {
         const Numbers mu = {0, 0.6, 0.8}, e = numbers(3, 1);

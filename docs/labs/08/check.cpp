@@ -94,7 +94,8 @@ std::string seen(int which) {
           with_equal_rows("all values are equal", 2), with_dy_of("only the first row has a gradient", 0),
           with_dy_of("only the last row has a gradient", 4)})
         cases.push_back(result(c));
-    const std::string s = wrong(name[which], result(some("", 5)), cases);
+    const std::string s =
+        wrong(name[which], result(some("", 5)), cases, which == 3 ? "the formula says" : "the complex step says");
     if (s.empty() || which > 1) return s;
     const double still = students(with_equal_rows("", 2), which)[1];
     return s + "where all values are equal, " + name[which] + "[1] is " + number(std::fabs(still) < 1e-9 ? 0 : still) +
@@ -117,7 +118,8 @@ std::string of_features() {
         }
         return Result{name, phi, right};
     };
-    const std::string s = wrong("phi", result("", 1, 1), {result("x is 0", 0, 1), result("w is 0", 1, 0)});
+    const std::string s =
+        wrong("phi", result("", 1, 1), {result("x is 0", 0, 1), result("w is 0", 1, 0)}, "the formula says");
     if (s.empty()) return s;
     Numbers w(1, 0), x(1, 1), phi(1, garbage);
     features(1, 1, w.data(), x.data(), phi.data());

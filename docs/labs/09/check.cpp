@@ -31,16 +31,14 @@ Counts of_100(const Numbers& found, double draws) {
     for (double each : found) all.push_back(int(std::lround(100 * each / draws)));
     return all;
 }
-// Rewrites a message of wrong() for shares and for the loss: they are compared with their definition, not with the
-// complex step.
-std::string defined(std::string s) {
-    const std::string step = "the complex step says";
-    if (const auto at = s.find(step); at != std::string::npos) s.replace(at, step.size(), "its definition gives");
-    return s;
-}
+const char* const by_definition = "its definition gives";  // where the right shares and losses come from
 void append(Result& to, const Numbers& found, const Numbers& right) {
     to.found.insert(to.found.end(), found.begin(), found.end());
     to.right.insert(to.right.end(), right.begin(), right.end());
+}
+void append(Result& to, const Result& more) {
+    append(to, more.found, more.right);
+    to.places.insert(to.places.end(), more.places.begin(), more.places.end());
 }
 
 // ---- canvases
@@ -92,11 +90,15 @@ std::string drawn(int n, bool different, std::mt19937& random) {
         const double all = found[std::size_t(k)], ways = double(of_k.size());
         if (all > 0 && !by_chance(of_k, Numbers(of_k.size(), all / ways)))
             return where + "of 100 canvases with k = " + to_string(k) + ", word " + list(up_to(n - 1)) +
-                   " is kept in " + list(of_100(kept, all)) + "\n";
+                   " is kept in " + list(of_100(kept, all)) + " instead of " +
+                   list(Counts(std::size_t(n), int(std::lround(100.0 * k / n)))) + "; of the " +
+                   to_string(of_k.size()) + " sets of k words, " +
+                   to_string(std::count_if(of_k.begin(), of_k.end(), [](double x) { return x > 0; })) + " occur\n";
     }
     if (by_chance(found, Numbers(found.size(), 3000))) return "";
-    return where + "all sets of k words are as likely; of 100 canvases, those of " + list(up_to(n)) + " words are " +
-           list(of_100(found, 3000 * (n + 1))) + "\n";
+    return where + "sets with the same number of words are equally likely, as they should be; but of 100 canvases, " +
+           list(of_100(found, 3000 * (n + 1))) + " have " + list(up_to(n)) + " words, instead of " +
+           list(of_100(Numbers(found.size(), 3000), 3000 * (n + 1))) + "\n";
 }
 std::string of_canvas() {
     std::mt19937 random(4);
@@ -151,6 +153,14 @@ Result result(const std::string& name, const Slots& slots) {
                 for (const auto& [word, share] : shares(lacks, order, tau))
                     found[word >= 0 && word < 8 ? std::size_t(word) : 8] += share;
                 append(r, found, right);
+                const char* const by = order == Order::tree      ? "tree"
+                                       : order == Order::uniform ? "uniform"
+                                                                 : "left_to_right";
+                const std::string slot = " (the slot lacks " + (lacks.empty() ? "nothing" : "the words " + list(lacks)) +
+                                         "; order " + by + ", tau = " + number(tau) + ")";
+                for (int word = 0; word < 8; word++)
+                    r.places.push_back((word == end_of_slot ? " of the end" : " of word " + to_string(word)) + slot);
+                r.places.push_back(" of all other words" + slot);
             }
     return r;
 }
@@ -160,7 +170,7 @@ std::string of_shares() {
     const std::string plain = "no word is missing twice, tau is 0.4 or 1.7, ";
     Result any = result("", {all, any_order, {0.3, 1.9, 1e-4}, false});
     const Result twice = result("", {all, any_order, {0.3, 1.9, 1e-4}, true});
-    append(any, twice.found, twice.right);
+    append(any, twice);
     std::string s = wrong("share", any,
                           {result("a slot lacks nothing", {{0}}), result("a slot lacks one word", {{1}}),
                            result("a slot lacks two words", {{2}}),
@@ -169,7 +179,8 @@ std::string of_shares() {
                            result(plain + "the order is uniform", {some, {Order::uniform}}),
                            result(plain + "from left to right", {some, {Order::left_to_right}}),
                            result("no word is missing twice, tau is 1", {some, any_order, {1}}),
-                           result("no word is missing twice, tau is 0.0001", {all, any_order, {1e-4}})});
+                           result("no word is missing twice, tau is 0.0001", {all, any_order, {1e-4}})},
+                          by_definition);
     if (s.empty()) return s;
     for (std::size_t length : {3, 4}) {
         const Words lacks = words_of(length, false);
@@ -186,7 +197,7 @@ std::string of_shares() {
         s += std::string("the shares of five words, ") + (repeated ? "one of them twice" : "all different") +
              ", sum to " + number(sum) + "\n";
     }
-    return defined(s);
+    return s;
 }
 
 // ---- loss and gradients
@@ -270,7 +281,14 @@ std::string seen(What what) {
                         const std::vector<Form>& of = {Form::factorised, Form::joint}) {
         Result r{name, {}, {}};
         for (const Case& c : cases)
-            for (Form form : of) append(r, students(what, form, c), truth(what, form, c));
+            for (Form form : of) {
+                const Numbers right = truth(what, form, c);
+                append(r, students(what, form, c), right);
+                for (std::size_t i = 0; i < right.size(); i++)
+                    r.places.push_back((what == the_loss ? "" : "[" + to_string(i) + "]") +
+                                       (form == Form::joint ? " (joint; " : " (factorised; ") + to_string(c.slots) +
+                                       (c.slots == 1 ? " slot, V = " : " slots, V = ") + to_string(c.V) + ")");
+            }
         return r;
     };
     const Case general = some(4, 6);
@@ -286,7 +304,8 @@ std::string seen(What what) {
                in("all slots are asked for their end", {ends}), in("no slot is asked for its end", {no_ends}),
                in("the form is factorised and all places are alike", {alike_slots(general)}, {Form::factorised}),
                in("the form is joint and all rows of z have the same sum of exponentials", {alike_slots(general)},
-                  {Form::joint})});
+                  {Form::joint})},
+              what == the_loss ? by_definition : "the complex step says");
     for (Form form : {Form::factorised, Form::joint}) {
         const Numbers g = students(what, form, general);
         const bool row = form == Form::factorised && what == the_dz;
@@ -296,7 +315,7 @@ std::string seen(What what) {
             s += forms[int(form)] + (row ? "dz of a slot" : names[what]) + " sums to " + number(sum) +
                  "; the loss stays where a constant is added there\n";
     }
-    return what == the_loss ? defined(s) : s;
+    return s;
 }
 
 std::string large() {
@@ -399,7 +418,7 @@ std::string written() {
         }
         if (!others.empty()) s += name + "not the words of the target are written where n is " + list(others) + "\n";
         const bool ended = *std::min_element(found.begin(), found.end()) >= 0;
-        if (ended && found != right) s += name + "n = " + list(ns) + " take " + list(found) + " rounds\n";
+        if (ended && found != right) s += name + "n = " + list(ns) + " take " + list(found) + " rounds instead of " + list(right) + "\n";
     };
     const auto penalties = [&](double gap, const Numbers& all, const Counts& right) {
         const std::string name =
@@ -410,7 +429,9 @@ std::string written() {
             tried += " " + number(each);
             found.push_back(int(write(name, Oracle{target(7), middle, gap}, each, 1000).words.size()));
         }
-        if (found != right) s += name + "penalties" + tried + " let " + list(found) + " of 7 words be written\n";
+        if (found != right)
+            s += name + "penalties" + tried + " let " + list(found) + " of 7 words be written instead of " + list(right) +
+                 "\n";
     };
     order("the middle first: ", middle, {0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 100});
     order("from left to right: ", first, {0, 1, 2, 3, 7, 8, 12});
@@ -426,7 +447,8 @@ std::string written() {
         const Written w = write("no slot ends: ", endless, 0, most);
         if (w.rounds >= 0 && (int(w.words.size()) != (1 << most) - 1 || w.rounds != most))
             s += "no slot ends, " + to_string(most) + " rounds at most: " + to_string(w.words.size()) + " words in " +
-                 to_string(w.rounds) + " rounds\n";
+                 to_string(w.rounds) + " rounds instead of " + to_string((1 << most) - 1) + " in " + to_string(most) +
+                 "\n";
     }
     return s;
 }

@@ -30,7 +30,11 @@ class Speeds {
         time(ways_[3], square_);  // a warm-up, in which the engine allocates its memory
         for (std::size_t k = 0; k < 4; k++) {
             ways_[k].right = k == 3 || right[k];
-            if (ways_[k].right) ways_[k].best = time(ways_[k], square_);
+            try {
+                if (ways_[k].right) ways_[k].best = time(ways_[k], square_);
+            } catch (...) {
+                ways_[k].right = false;
+            }
             if (k < 3 && ways_[k].right && (!fastest_ || ways_[k].best < fastest_->best)) fastest_ = &ways_[k];
         }
         if (!fastest_) return;

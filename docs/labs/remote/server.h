@@ -96,6 +96,9 @@ inline int serve() {
                 out = {};
                 out.kind = dynamic_cast<const masquerade::Error*>(&error) ? Kind::engine_error : Kind::error;
                 put(out, std::string(error.what()));
+            } catch (...) {
+                out = {};
+                out.kind = Kind::error, put(out, std::string("it is no std::exception"));
             }
             send(socket_of_server, out);
         } catch (const Gone&) {
