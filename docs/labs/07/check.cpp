@@ -483,7 +483,8 @@ std::string of_vmf_sample() {
             // The direction of the part of z across mu, whatever the length of this part is.
             Numbers rest(3);
             for (std::size_t i = 0; i < 3; i++) rest[i] = z[i] - w * mu[i];
-            const double of_nu = std::sqrt(dot(nu.data(), nu.data())), of_rest = std::sqrt(dot(rest.data(), rest.data()));
+            const double of_nu = std::sqrt(dot(nu.data(), nu.data())),
+                         of_rest = std::sqrt(dot(rest.data(), rest.data()));
             for (std::size_t i = 0; i < 3; i++)
                 direction.found.push_back(of_rest == 0 ? 0 : rest[i] / of_rest),
                     direction.right.push_back(nu[i] / of_nu);
