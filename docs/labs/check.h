@@ -160,7 +160,7 @@ inline std::string alone(unsigned seconds, const std::function<std::string()>& f
         const rlimit time{seconds, seconds + 1};
         setrlimit(RLIMIT_CPU, &time);
         seconds_alone = seconds;
-        alarm(3 * seconds);                           // the student's functions may also wait instead of computing
+        alarm(3 * seconds);                         // the student's functions may also wait instead of computing
         const std::string said = caught(f) + "\n";  // the final line feed shows that f has returned
         _exit(write(ends[1], said.data(), said.size()) == ssize_t(said.size()) ? 0 : 1);
     }

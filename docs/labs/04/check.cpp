@@ -101,8 +101,8 @@ std::string where(const std::vector<Pair>& wrong, const std::vector<Pair>& right
                 return std::string(", ") + word + " where " + name;
     return right.empty() ? "" : ", in some places";
 }
-// Describes the pairs that do not hold. If `window` is not negative, all forbidden pairs of a document are further apart
-// than `window`, and the description says so.
+// Describes the pairs that do not hold. If `window` is not negative, all forbidden pairs of a document are further
+// apart than `window`, and the description says so.
 std::string describe(const std::vector<Pair>& pairs, int window = -1) {
     std::map<std::string, std::vector<Pair>> wrong;
     for (const Pair& p : pairs)
@@ -293,7 +293,8 @@ std::string of_other_pictures() {
                      " should be " + line + "\n";
                 break;
             }
-        if (found.size() > right.size()) s += std::string("the picture of a graph with ") + name + " has too many lines\n";
+        if (found.size() > right.size())
+            s += std::string("the picture of a graph with ") + name + " has too many lines\n";
     }
     return s;
 }
@@ -307,8 +308,7 @@ std::string of_picture() {
          [](const Token& i, const Token& j, int) { return j.p <= i.p; }},
         {"two segments", [](const Case& c) { return make_mask("A full; B full sees A", c.documents); },
          [](const Token& i, const Token& j, int) { return i.p >= i.source || j.p < j.source; }},
-        {"a window of 1",
-         [](const Case& c) { return make_mask("AB full window=1", c.documents); },
+        {"a window of 1", [](const Case& c) { return make_mask("AB full window=1", c.documents); },
          [](const Token& i, const Token& j, int) { return std::abs(i.p - j.p) <= 1; }},
         {"rows that are in no segment",
          [](const Case& c) { return make_mask("A full; B causal", sources_of(c.documents)); },
@@ -326,8 +326,8 @@ std::string of_picture() {
         if (lines)
             add_pairs(each, c, pairs,
                       [&](std::size_t i, std::size_t j) { return int(found[i * (rows + 1) + j] == '#'); });
-        const std::string wrong =
-            lines ? describe(pairs, &each == &drawn[3] ? 1 : -1) : "there is not a line for each row, with a '#' or a '.' for each row\n";
+        const std::string wrong = lines ? describe(pairs, &each == &drawn[3] ? 1 : -1)
+                                        : "there is not a line for each row, with a '#' or a '.' for each row\n";
         if (wrong.empty())
             right += "the picture of " + each.name + " is right\n";
         else

@@ -25,8 +25,8 @@ Numbers numbers(int count, double size) {
 
 const char* const nothing = " is 0: not written yet\n";
 
-// Like wrong(). Also reports if all numbers of a result are off by the same amount. `truth` is the source of the correct
-// results.
+// Like wrong(). Also reports if all numbers of a result are off by the same amount. `truth` is the source of the
+// correct results.
 std::string differs(const std::string& name, const std::string& truth, const Result& any,
                     const std::vector<Result>& cases) {
     std::string s = wrong(name, any, cases, truth + " says");
@@ -483,7 +483,8 @@ std::string of_vmf_sample() {
             // The direction of the part of z across mu, whatever the length of this part is.
             Numbers rest(3);
             for (std::size_t i = 0; i < 3; i++) rest[i] = z[i] - w * mu[i];
-            const double of_nu = std::sqrt(dot(nu.data(), nu.data())), of_rest = std::sqrt(dot(rest.data(), rest.data()));
+            const double of_nu = std::sqrt(dot(nu.data(), nu.data())),
+                         of_rest = std::sqrt(dot(rest.data(), rest.data()));
             for (std::size_t i = 0; i < 3; i++)
                 direction.found.push_back(of_rest == 0 ? 0 : rest[i] / of_rest),
                     direction.right.push_back(nu[i] / of_nu);

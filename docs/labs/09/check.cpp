@@ -156,8 +156,9 @@ Result result(const std::string& name, const Slots& slots) {
                 const char* const by = order == Order::tree      ? "tree"
                                        : order == Order::uniform ? "uniform"
                                                                  : "left_to_right";
-                const std::string slot = " (the slot lacks " + (lacks.empty() ? "nothing" : "the words " + list(lacks)) +
-                                         "; order " + by + ", tau = " + number(tau) + ")";
+                const std::string slot = " (the slot lacks " +
+                                         (lacks.empty() ? "nothing" : "the words " + list(lacks)) + "; order " + by +
+                                         ", tau = " + number(tau) + ")";
                 for (int word = 0; word < 8; word++)
                     r.places.push_back((word == end_of_slot ? " of the end" : " of word " + to_string(word)) + slot);
                 r.places.push_back(" of all other words" + slot);
@@ -418,7 +419,8 @@ std::string written() {
         }
         if (!others.empty()) s += name + "not the words of the target are written where n is " + list(others) + "\n";
         const bool ended = *std::min_element(found.begin(), found.end()) >= 0;
-        if (ended && found != right) s += name + "n = " + list(ns) + " take " + list(found) + " rounds instead of " + list(right) + "\n";
+        if (ended && found != right)
+            s += name + "n = " + list(ns) + " take " + list(found) + " rounds instead of " + list(right) + "\n";
     };
     const auto penalties = [&](double gap, const Numbers& all, const Counts& right) {
         const std::string name =
@@ -430,8 +432,8 @@ std::string written() {
             found.push_back(int(write(name, Oracle{target(7), middle, gap}, each, 1000).words.size()));
         }
         if (found != right)
-            s += name + "penalties" + tried + " let " + list(found) + " of 7 words be written instead of " + list(right) +
-                 "\n";
+            s += name + "penalties" + tried + " let " + list(found) + " of 7 words be written instead of " +
+                 list(right) + "\n";
     };
     order("the middle first: ", middle, {0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 100});
     order("from left to right: ", first, {0, 1, 2, 3, 7, 8, 12});
