@@ -96,10 +96,9 @@ Case some(const std::string& name, int N, bool w_is_1, bool no_eps, bool normal_
     return c;
 }
 
-// Checks a large case: 4 rows of 40,000 numbers for dx, of 3,000 for dw and db. A backward takes milliseconds. A backward
-// with a matrix of C x C derivatives in each row takes 10 seconds or more for 40,000 numbers, but less than a second for
-// 3,000: only the points of dx are lost. One forward for each number takes too long for both. The complex step is taken
-// for some of the numbers only.
+// Checks a large case: 4 rows of 40,000 numbers for dx, of 3,000 for dw and db. A backward with C x C derivatives in each
+// row takes too long for 40,000 numbers, but not for 3,000: it loses only the points of dx. One forward for each number
+// takes too long for both. The complex step is taken for some of the numbers only.
 std::string of_large(const std::string& name, int k) {
     std::mt19937 random(3);
     std::normal_distribution<double> normal;

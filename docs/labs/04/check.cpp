@@ -101,8 +101,8 @@ std::string where(const std::vector<Pair>& wrong, const std::vector<Pair>& right
                 return std::string(", ") + word + " where " + name;
     return right.empty() ? "" : ", in some places";
 }
-// Describes the pairs that do not hold. If `window` is not negative, all forbidden pairs of a document are further apart
-// than `window`, and the description says so.
+// Describes the pairs that do not hold. If `window` is not negative, all forbidden pairs of a document are further
+// apart than `window`, and the description says so.
 std::string describe(const std::vector<Pair>& pairs, int window = -1) {
     std::map<std::string, std::vector<Pair>> wrong;
     for (const Pair& p : pairs)

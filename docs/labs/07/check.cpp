@@ -25,8 +25,8 @@ Numbers numbers(int count, double size) {
 
 const char* const nothing = " is 0: not written yet\n";
 
-// Like wrong(). Also reports if all numbers of a result are off by the same amount. `truth` is the source of the correct
-// results.
+// Like wrong(). Also reports if all numbers of a result are off by the same amount. `truth` is the source of the
+// correct results.
 std::string differs(const std::string& name, const std::string& truth, const Result& any,
                     const std::vector<Result>& cases) {
     std::string s = wrong(name, any, cases, truth + " says");
