@@ -63,6 +63,8 @@ case ${1:-} in
                 make walks >&2
                 export WALKS=build/walks
                 tests/book/transcripts.sh $pages >> "$lists/faults" || true
+                PROGRAM=$WALKS/inspect gdb -q -batch -x tests/gdb_masks.py > "$lists/said" 2>&1 ||
+                    { echo 'tools/gdb/mask.py: draws other masks than the program:'; tail -n 5 "$lists/said"; } >> "$lists/faults"
                 said_by tests/book/launch.py
             else
                 echo 'book: gdb is not here (Debian: gdb): its walks are not checked' >&2

@@ -10,11 +10,17 @@
 import array
 import fnmatch
 import math
+import os
 import re
 import struct
+import sys
 
 import gdb
 from gdb.FrameDecorator import FrameDecorator
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import mask
+from mask import items_of
 
 # For each DType: its name, the type code for array, and the number of array elements per number
 TYPES = (("f32", "f", 1), ("bf16", "H", 1), ("f64", "d", 1), ("c128", "d", 2))
@@ -26,12 +32,6 @@ def text_of(string):
     if string.type.strip_typedefs().code == gdb.TYPE_CODE_PTR:
         return string.string() if int(string) else ""
     return string["_M_dataplus"]["_M_p"].string(length=int(string["_M_string_length"]))
-
-
-def items_of(vector):
-    """Returns the elements of a std::vector."""
-    start, finish = vector["_M_impl"]["_M_start"], vector["_M_impl"]["_M_finish"]
-    return [start[i] for i in range(int(finish - start))]
 
 
 def sizes_of(shape):
@@ -344,7 +344,7 @@ class ProgramCommand(gdb.Command):
 
 
 class MaskCommand(gdb.Command):
-    """mask GRAPH [DOCUMENT]: draws what the rows of a document (0) see, by the program's own reading of a SegmentGraph:
+    """mask GRAPH [DOCUMENT]: draws what the rows of a document (0) of a SegmentGraph see:
 mask graph in attention_backward. Rows are queries, columns keys."""
 
     def __init__(self):
@@ -357,8 +357,7 @@ mask graph in attention_backward. Rows are queries, columns keys."""
         graph = object_of(gdb.parse_and_eval(words[0]))
         if type_name(graph) != "masquerade::SegmentGraph":
             raise gdb.GdbError("%s is a %s; expected a SegmentGraph" % (words[0], type_name(graph)))
-        call = "masquerade::draw_document(*(masquerade::SegmentGraph*)%d, %s)" % (int(graph.address), (words + ["0"])[1])
-        print(gdb.parse_and_eval(call).string(), end="")
+        print(mask.picture(graph, int((words + ["0"])[1])))
 
 
 class Named(FrameDecorator):
