@@ -9,7 +9,7 @@ namespace masquerade {
 
 struct InsertionSettings : TargetSettings {
     static constexpr const char *name = "insertion",
-                                *what = "an Insertion Transformer: writes the words of a target in any order";
+                                *what = "an Insertion Transformer: writes a target's words in any order";
     static constexpr TextKind reads = TextKind::translations;
     static constexpr auto options = Family::of_insertion;
     static Strings objectives() { return names_of(insertion_objectives()); }
