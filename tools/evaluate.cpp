@@ -146,8 +146,9 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
         "objective=diffusion: also print an upper bound on -log p(x): the mean over S random orders of the tokens",
         "S");
     targets.flag("--characters", how.characters, "ROUGE and BLEU over characters, for Chinese");
-    targets.output("--outputs", how.outputs, "FILE",
-                   "write source<TAB>output<TAB>reference, and the reference as it was tokenized for the comparison");
+    targets.output(
+        "--outputs", how.outputs, "FILE",
+        "write four columns: source, output, reference, and the reference as it was tokenized for the comparison");
     return {{latents, Family::of_latents},
             {texts, Family::of_latents | Family::of_search},
             {targets, Family::of_search | Family::of_insertion},
@@ -242,8 +243,8 @@ int main(int argc, char** argv) {
             app.input("--data", how.data, "FILE", "measure on this text instead of the held-out text of the run");
             app.number(
                 "--average", average, 1, 1000000,
-                "use the mean weights of the last N checkpoints; 1: the weights of the last one instead of the moving "
-                "average that ema= keeps");
+                "use the mean weights of the last N checkpoints; 1: those of the last one (default: the last one, or its "
+                "moving average if the run has ema=)");
             app.number("--limit", how.limit, 1, 100000000, "maximum number of lines (default: 1000)");
             app.flag("--json", json, "print JSON, one line for each run");
             groups = declare_groups(app, how);

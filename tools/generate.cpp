@@ -48,8 +48,8 @@ int main(int argc, char** argv) {
             app.input("run", folder, "RUN", "run folder, or one of its checkpoints").required();
             app.number(
                 "--average", average, 1, 1000000,
-                "use the mean weights of the last N checkpoints; 1: the weights of the last one instead of the moving "
-                "average that ema= keeps");
+                "use the mean weights of the last N checkpoints; 1: those of the last one (default: the last one, or its "
+                "moving average if the run has ema=)");
             options.declare(app);
             app.on_help(
                 [&, app](bool all) { return options.help(app, folder.empty() ? Strings{} : Strings{folder}, all); });

@@ -53,8 +53,8 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
     group.number("--sure-end", o.sure_end, 0.0, 1.0,
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
     group.flag("--apart", o.apart,
-               "if a word gives the same text in two slots, keep their probabilities apart, as in the paper (default: "
-               "treat them as one slot)");
+               "if inserting a word into either of two slots gives the same text, keep the two insertions apart, as in "
+               "the paper (default: treat the slots as one)");
     group.number("--rounds", o.most_rounds, 1, 1000000, "maximum number of rounds");
     return group;
 }
@@ -80,12 +80,17 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
     group.number("--steps", o.steps, 1, 65535, "write all places in T steps", "T");
     group.choice("--plan", o.plan, unmask_plans(),
                  "what share of the places is written by the end of each of the --steps: linear (default) or cosine");
-    group.number("--entropy-bound", o.entropy_bound, 0.0, 1e9,
-                 "write places while the sum of their entropies, without the largest, is at most G", "G");
+    group.number(
+        "--entropy-bound", o.entropy_bound, 0.0, 1e9,
+        "in each pass, write as many places, in order, as have entropies whose sum, without the largest, is at most "
+        "G",
+        "G");
     group.number("--choice-temperature", o.choice_temperature, 0.0, 1e9,
                  "noise in the order of the places (default: 0)", "X");
     group.number("--remask", o.remask, 0.0, 1.0,
-                 "hide each written place again, with ETA times the largest probability that --plan permits", "ETA");
+                 "after each step, hide each written place again with a probability: ETA times the largest that --plan "
+                 "permits",
+                 "ETA");
     group.number("--block", o.block, 1, 65536,
                  "write blocks of K places, one block after the other, from left to right", "K");
     group.number(

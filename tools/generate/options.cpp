@@ -46,7 +46,7 @@ Groups declared(Options& app, Writing& w) {
         latents.flag("--reconstruct", w.reconstruct, "reconstruct every input line"),
         latents.value(
             "--resample", w.resample, "SLICE",
-            "reconstruct, but draw the latents of SLICE again, given the others; SLICE is I:J (numbers of the latent "
+            "reconstruct, but draw the latents of SLICE again, given the others; SLICE is I:J (elements of the latent "
             "vector) or layers:I:J, as in Python"),
         latents.value("--swap", w.swap, "SLICE", "lines A<TAB>B: reconstruct A with these latents of B"),
         latents.flag("--interpolate", w.interpolate, "lines A<TAB>B: sentences between A and B, separated by tabs"),
