@@ -241,10 +241,7 @@ int main(int argc, char** argv) {
                       "run folder, or one of its checkpoints; several runs are compared in a table")
                 .required();
             app.input("--data", how.data, "FILE", "measure on this text instead of the held-out text of the run");
-            app.number(
-                "--average", average, 1, 1000000,
-                "use the mean weights of the last N checkpoints; 1: those of the last one (default: the last one, or its "
-                "moving average if the run has ema=)");
+            declare_average(app, average);
             app.number("--limit", how.limit, 1, 100000000, "maximum number of lines (default: 1000)");
             app.flag("--json", json, "print JSON, one line for each run");
             groups = declare_groups(app, how);

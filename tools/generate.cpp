@@ -46,10 +46,7 @@ int main(int argc, char** argv) {
         "insertion write a target for every line of standard input. A flow writes vectors.",
         [&](Options& app) {
             app.input("run", folder, "RUN", "run folder, or one of its checkpoints").required();
-            app.number(
-                "--average", average, 1, 1000000,
-                "use the mean weights of the last N checkpoints; 1: those of the last one (default: the last one, or its "
-                "moving average if the run has ema=)");
+            declare_average(app, average);
             options.declare(app);
             app.on_help(
                 [&, app](bool all) { return options.help(app, folder.empty() ? Strings{} : Strings{folder}, all); });

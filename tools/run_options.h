@@ -32,6 +32,14 @@ inline std::string help_of_runs(const Options& app, const OptionGroups& groups, 
     return app.help();
 }
 
+// Declares --average, which chooses the weights of a run that is not trained further.
+inline void declare_average(Options& app, int& count) {
+    app.number(
+        "--average", count, 1, 1000000,
+        "use the mean weights of the last N checkpoints; 1: those of the last one (default: the last one, or its "
+        "moving average if the run has ema=)");
+}
+
 // Declares the options for drawing samples from a UniVAE.
 inline void declare_samples(Options& group, SampleOptions& o) {
     group.input("--prior", o.prior, "NAME",
