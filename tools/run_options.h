@@ -36,15 +36,15 @@ inline std::string help_of_runs(const Options& app, const OptionGroups& groups, 
 inline void declare_average(Options& app, int& count) {
     app.number(
         "--average", count, 1, 1000000,
-        "use the mean weights of the last N checkpoints; 1: those of the last one (default: the last one, or its "
-        "moving average if the run has ema=)");
+        "use the mean weights of the last N checkpoints (default: the weights of the last one or, if the run has ema=, "
+        "their moving average; 1: the weights of the last one in any case)");
 }
 
 // Declares the options for drawing samples from a UniVAE.
 inline void declare_samples(Options& group, SampleOptions& o) {
     group.input("--prior", o.prior, "NAME",
                 "prior of the latents: fitted (made after training; default if the run has one), uniform (the prior of "
-                "training), or the folder of a flow (./train flow points=RUN)");
+                "training, which for gaussian is N(0, 1)), or the folder of a flow (./train flow points=RUN)");
     group.number("--latent-temperature", o.latent_temperature, 0.0, 100.0,
                  fmt::format("how far a latent drawn from the fitted prior may lie from those of training lines "
                              "(default: {}); with a flow, the factor that scales its noise (default: 1)",
@@ -62,7 +62,7 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
     group.flag("--apart", o.apart,
                "if inserting a word into either of two slots gives the same text, keep the two insertions apart, as in "
-               "the paper (default: treat the slots as one)");
+               "Stern et al. 2019 (default: treat the slots as one)");
     group.number("--rounds", o.most_rounds, 1, 1000000, "maximum number of rounds");
     return group;
 }
@@ -90,15 +90,16 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
                  "what share of the places is written by the end of each of the --steps: linear (default) or cosine");
     group.number(
         "--entropy-bound", o.entropy_bound, 0.0, 1e9,
-        "in each pass, write as many places, in order, as have entropies whose sum, without the largest, is at most "
-        "G",
+        "in each pass, write places in the order of --order as long as the sum of their entropies, without the largest "
+        "one, is at most G",
         "G");
     group.number("--choice-temperature", o.choice_temperature, 0.0, 1e9,
                  "noise in the order of the places (default: 0)", "X");
-    group.number("--remask", o.remask, 0.0, 1.0,
-                 "after each step, hide each written place again with a probability: ETA times the largest that --plan "
-                 "permits",
-                 "ETA");
+    group.number(
+        "--remask", o.remask, 0.0, 1.0,
+        "after each step, hide each written place again with probability ETA * p, where p is the largest probability "
+        "that --plan permits",
+        "ETA");
     group.number("--block", o.block, 1, 65536,
                  "write blocks of K places, one block after the other, from left to right", "K");
     group.number(

@@ -26,7 +26,9 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.choice("--unknown", s.unknown, {"word", "character"}, "what becomes [UNK]: a word (default) or character");
     app.flag("--single-digits", s.single_digits, "make every digit a token");
     app.flag("--recognise", s.recognise, "read [MASK] and the like in text as tokens");
-    app.input("--replace", s.replace, "FILE", "FROM<tab>TO lines; or ascii: plain quotes, dashes");
+    app.input(
+        "--replace", s.replace, "FILE",
+        "replace each FROM by TO; a line of FILE is FROM<tab>TO. If FILE is ascii: quotes and dashes by plain ones");
 
     app.heading(written);
     app.flag("--ids", s.ids, "numbers instead of tokens");
@@ -44,8 +46,10 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
     app.flag("--restore", s.restore, "share of lines that decoding restores");
     app.flag("--report", s.report, "how the vocabulary fits the text");
-    app.output("--simplify", s.simplify, "FILE", "write FILE without tokens that never match");
-    app.output("--write-json", s.write_json, "FILE", "write FILE as Hugging Face's tokenizer.json");
+    app.output("--simplify", s.simplify, "FILE",
+               "write the vocabulary to FILE, without tokens that no text can produce");
+    app.output("--write-json", s.write_json, "FILE",
+               "write the tokenizer to FILE in the format of Hugging Face's tokenizer.json");
 
     app.heading("Packing a text, for ./train --data FOLDER");
     app.output("--pack", s.pack, "FOLDER", "write the ids of the text into a new folder");

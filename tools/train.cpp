@@ -158,7 +158,8 @@ std::string settings_of(const Family& kind, const Strings& words) {
         at->second.push_back({key + "=" + value, text(help, " (", choices, ")")});
     }
     std::string all = paragraph(text(kind.name, ": ", kind.what));
-    if (!kind.objectives.empty()) all += "\n" + paragraph("objectives: " + joined(kind.objectives));
+    if (!kind.objectives.empty())
+        all += "\n" + paragraph("objectives (./inspect models explains them): " + joined(kind.objectives));
     for (const auto& [topic, rows] : topics) all += help_list(topic, rows);
     return all;
 }
@@ -208,7 +209,7 @@ int main(int argc, char** argv) {
                 "--init", a.wanted.initial, "FOLDER",
                 "start with the weights and vocabulary of a run or of a Hugging Face BERT, RoFormer or NomicBERT");
             app.output("--out", a.wanted.out, "DIR", "run folder (default: runs/MODEL-NNN)");
-            app.input("--resume", a.resume, "DIR", "continue this run to its schedule's end (or ten more minutes)");
+            app.input("--resume", a.resume, "DIR", "continue to the schedule's end; after it, for ten more minutes");
             app.number("--minutes", a.minutes, 0.0, 1e6, "stop after M minutes (default: 10; 0: no limit)", "M");
             app.flag("--dry-run", a.dry_run, "print sizes, memory and the first batch as text; create no files");
             app.heading(rarely);

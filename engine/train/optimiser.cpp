@@ -77,9 +77,10 @@ void OptimiserOptions::declare_numbers(Config& c) {
     c.add("apollo_eps", &apollo_eps, "apollo: epsilon", 1e-30, 1);
     c.add("weight_decay", &weight_decay, "weight decay of matrices; AdamW: decoupled, Apollo: added to the gradient", 0,
           10);
-    c.add("ema", &ema,
-          "decay of a moving average of the weights, as 0.999; all programs but ./train then use it; 0: no average", 0,
-          0.999999);
+    c.add(
+        "ema", &ema,
+        "decay of a moving average of the weights, such as 0.999; all programs but ./train then use it; 0: no average",
+        0, 0.999999);
 }
 
 // Each of these functions is defined in the file of its optimiser: make_adamw() in adamw.cpp, make_apollo() in

@@ -49,10 +49,11 @@ void TrainOptions::declare(Config& c) {
     c.add("learning_rate", &learning_rate, "peak of the learning rate", 0, 1);
     c.add("warmup", &warmup, "steps of linear warm-up", 0, 1000000);
     declare_numbers(c);
-    c.add("schedule_start", &schedule_start, "step at which the learning rate starts to decay; 0: chosen", 0,
-          1000000000);
+    c.add("schedule_start", &schedule_start, "step at which the learning rate starts to decay; 0: chosen automatically",
+          0, 1000000000);
     c.add("schedule_steps", &schedule_steps,
-          "step at which the decay ends; 0: --steps, or chosen from the measured speed", 0, 1000000000);
+          "step at which the decay ends; 0: the last step of --steps (--help-all), or chosen from the measured speed",
+          0, 1000000000);
     c.topic("Run");
     c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
     c.add("keep", &keep, "number of latest checkpoints that are kept, besides the best one; --average can use them", 1,

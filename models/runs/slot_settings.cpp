@@ -112,11 +112,18 @@ void SlotSettings::declare(Config& c, const std::string& about) {
                    "or a file with a number for every token (small numbers first)",
                names_of(orders()));
     // InsertionRule (objective.h) defines the distance of a missing word. The smallest distance gets the largest share.
-    c.add("tau", &tau, about + "temperature of an order: share ~ exp(-distance / tau)", 1e-3, 1e9);
-    c.add("content_location", &content_location, about + "p(c,l): p(c|l) p(l), or one softmax over words and slots",
+    c.add("tau", &tau,
+          about +
+              "temperature of an order: the share of a missing word in its slot's loss ~ exp(-d / tau), where d "
+              "is 0 for the word that the order prefers, and larger for later ones",
+          1e-3, 1e9);
+    c.add("content_location", &content_location,
+          about + "p(word, slot) is p(word | slot) p(slot), or one softmax over all words and slots",
           {{"factorised", Location::factorised}, {"joint", Location::joint}});
-    c.add("contextual_bias", &contextual_bias, about + "add a bias for all slots, computed from their maximum");
-    c.add("mixture", &mixture, about + "K, number of softmaxes in the mixture", 1, 64);
+    c.add("contextual_bias", &contextual_bias,
+          about + "add the same bias to the logits of all slots, computed from the maximum over their rows");
+    c.add("mixture", &mixture,
+          about + "number of softmaxes whose mixture gives the probabilities of the words; 1: no mixture", 1, 64);
     c.add("slot_projection", &projection,
           about +
               "project the two rows of a slot to the width of the embedding; false: use a separate output "

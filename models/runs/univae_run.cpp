@@ -45,11 +45,15 @@ void UniVaeSettings::declare(Config& c) {
     c.add("latent_at", &latent_at,
           "layers with a latent at their input, as in 2,4,5, in place of latent_layers; empty: the upper layers");
     c.add("latent_kinds", &kinds_by_layer,
-          "kind of each latent layer, from the lowest, as in gaussian,vq, in place of latent; empty: latent for all");
+          "kind of each latent layer, from the lowest, as in gaussian,vq, in place of latent=; empty: all are "
+          "of the kind latent=");
     c.add("latent_projection", &model.latent.projects,
           "project the row of [CLS] to a latent and back; false: the row is the latent, and latent_size = width");
-    c.add("latent_deviation", &model.latent.out_deviation,
-          "standard deviation of the initial weights of Out; 0: such that Out(z) is as large as a token", 0, 100);
+    c.add(
+        "latent_deviation", &model.latent.out_deviation,
+        "standard deviation of the initial weights of Out, the map from a latent z to a row; 0: such that Out(z) is as "
+        "large as the embedding of a token",
+        0, 100);
     c.add("latent_norm", &model.latent.norm, "apply a layer norm to the row that replaces [CLS]");
     c.add("kappa", &model.latent.kappa, "vmf, power_spherical: concentration", 0, 1e6);
     c.add("learn_kappa", &model.latent.learn_kappa,
@@ -80,14 +84,18 @@ void UniVaeSettings::declare(Config& c) {
     c.add("beta", &beta, "gaussian, gaussian_chain, flow: weight of the KL; also with a learned kappa", 0, 1000);
     c.add("kl_schedule", &kl_schedule, "gaussian, gaussian_chain, flow: schedule of beta; also with a learned kappa",
           {"constant", "linear", "cyclical"});
-    c.add("noise_from", &noise_from,
-          "share of the schedule before which latents have almost no noise: at first an auto-encoder", 0, 1);
-    c.add("noise_over", &noise_over, "share of the schedule over which the noise then grows to its full size", 0, 1);
+    c.add(
+        "noise_from", &noise_from,
+        "share of the training schedule, from its start, in which latents have almost no noise: at first, the model is "
+        "an auto-encoder",
+        0, 1);
+    c.add("noise_over", &noise_over, "share of the training schedule in which the noise then grows to its full size", 0,
+          1);
     c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK] in training", 0, 1);
     c.topic("Text");
     c.add("pairs", &pairs, "read source<TAB>target: encode the source into the latents, and generate the target");
     c.add("conditional", &model.conditional,
-          "pairs=true: the decoder half reads the source, too, and the latents hold what it does not tell");
+          "pairs=true: encode source and target into the latents, and let the decoder half read the source, too");
     c.add("max_length", &model.max_length,
           "longest sentence with [CLS] and [SEP]; position at which the decoder half starts", 3, 65536);
     c.add("free_length", &model.free_length,

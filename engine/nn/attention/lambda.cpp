@@ -31,7 +31,8 @@ SegmentGraph near_graph(const SegmentGraph& step, int reach) {
 struct LambdaOptions {
     int reach = 0;
     void declare(AttentionSettings& s) {
-        s.add("reach", &reach, "positions to either side that are read by their distance; 0: content only", 0, 1024);
+        s.add("reach", &reach,
+              "positions to either side whose weights depend on their distance; 0: on the content alone", 0, 1024);
     }
 };
 

@@ -63,7 +63,7 @@ struct SinkhornOptions {
     double temperature = 0.75;
     void declare(AttentionSettings& s) {
         s.add("chunk", &chunk, "size of a block", 1, 16384);
-        s.add("iterations", &iterations, "number of normalisations of the matrix", 1, 1000);
+        s.add("iterations", &iterations, "number of normalisations of the matrix that sorts the blocks", 1, 1000);
         s.add("temperature", &temperature, "temperature of the scores", 0.01, 100);
     }
 };
