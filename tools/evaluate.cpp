@@ -167,7 +167,8 @@ struct LabelMeasuring {
         Options own = app.group("for labelled lines (for models that give vectors of lines)");
         const Option file =
             own.input("--labelled", lines, "FILE",
-                      "measure how well the model's vectors predict the labels of this file of text<TAB>label");
+                      "measure how well classifiers predict the labels of this file of text<TAB>label from the model's "
+                      "vectors");
         own.number("--labels", labels, 0, 1000000, "train the classifiers on N lines of each label (default: 0, all)",
                    "N,...")
             .list()

@@ -56,7 +56,9 @@ inline void declare_samples(Options& group, SampleOptions& o) {
 // Declares the options for models that insert words into a text. Returns their group of options.
 inline Options declare_insertion(Options& app, CanvasOptions& o) {
     Options group = app.group("of insertion, and of univae with decoder=insertion");
-    group.flag("--parallel", o.parallel, "insert into all open slots each round (default: only the best)");
+    group.flag(
+        "--parallel", o.parallel,
+        "in each round, insert into every slot (gap between two words) that has not ended (default: only the best slot)");
     group.number("--end-penalty", o.end_penalty, -1000.0, 1000.0, "subtracted from log p of the end of a slot", "X");
     group.number("--sure-end", o.sure_end, 0.0, 1.0,
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
@@ -97,8 +99,8 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
                  "noise in the order of the places (default: 0)", "X");
     group.number(
         "--remask", o.remask, 0.0, 1.0,
-        "after each step, hide each written place again with probability ETA * p, where p is the largest probability "
-        "that --plan permits",
+        "after each step, hide each written place again with probability ETA * p, where p is the largest one with "
+        "which the next step can still reach its share in --plan",
         "ETA");
     group.number("--block", o.block, 1, 65536,
                  "write blocks of K places, one block after the other, from left to right", "K");

@@ -91,8 +91,8 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     tasks.insert(tasks.begin(), "none");
     c.topic("Text");
     c.add("task", &made.task,
-          "task whose pairs are generated: words and the same words in another order, a graph and a path in it, or a "
-          "puzzle and its solution; none: read a text",
+          "task whose pairs are generated: words that are copied, reversed or sorted, a graph and a path in it, or "
+          "a puzzle and its solution; none: read a text",
           tasks);
     c.add("length", &made.length, "copy, reverse, sort: maximum number of words", 0, 4096);
     c.add("words", &made.words, "number of different words; 0: 32, or for star_graph as many as a graph has nodes", 0,
@@ -100,8 +100,7 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     c.add("level", &made.level, "star_graph: size of the graph", names_of(star_levels()));
     c.add("grid", &made.grid, "sudoku: number of rows, columns, boxes and digits; 4, 6 or 9", 4, 9);
     c.add("clues", &made.clues,
-          "sudoku: number of given digits; more are given if several solutions were possible; 0: 2/5 of the cells", 0,
-          81);
+          "sudoku: number of given digits; more where these would leave several solutions; 0: 2/5 of the cells", 0, 81);
     c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; longer ones are cut", 3, 65536);
     c.add("max_target", &max_target, "longest target with its [SEP]; longer ones are cut", 2, 65536);
     c.add("source_type", &how.source_type, "segment id of a source", 0, 65535);
@@ -155,11 +154,10 @@ void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
 
 void TargetSettings::declare_diffusion(Config& c) {
     c.topic("Masked diffusion");
-    c.add(
-        "canvas", &how.diffusion.canvas,
-        "diffusion: what says where a text ends: [SEP] at every place after it, or the number of places, drawn from a "
-        "table or by the objective gaps",
-        {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
+    c.add("canvas", &how.diffusion.canvas,
+          "diffusion: what says where a text ends: [SEP] at every place after it, or the number of places, which a "
+          "table or the objective gaps predicts",
+          {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
     Strings bounded;
     for (const Objective& o : table())
         if (o.has(Objective::bound)) bounded.push_back(o.name);

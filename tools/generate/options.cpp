@@ -39,7 +39,7 @@ Groups declared(Options& app, Writing& w) {
                                          "maximum number of tokens of a target, including its end");
     search.value("--forbid", w.forbidden, "TOKEN", "a token that is never written; may be given several times")
         .one_at_a_time();
-    search.flag("--bert4keras", w.search.bert4keras, "beam search as bert4keras does it");
+    search.flag("--bert4keras", w.search.bert4keras, "beam search by the rules of the library bert4keras");
 
     Options latents = app.group("of univae");
     const Option ways[] = {
@@ -65,10 +65,10 @@ Groups declared(Options& app, Writing& w) {
     latents.number("--length", w.length, 1, 65536,
                    "desired length in tokens, if free_length=true (default: drawn from the lengths in training)");
 
-    Options targets = app.group("of unilm and seq2seq");
+    Options targets = app.group("of unilm");
     targets.flag(
         "--backward", w.backward,
-        "input lines are endings: write what comes before them. For a unilm trained on lm-reverse; the default if "
+        "input lines are endings: write what comes before them. For a run trained on lm-reverse; the default if "
         "that is its only objective that can generate text");
 
     Options vectors = app.group("for vectors of lines (univae with latents, unilm, seq2seq, insertion, classify)");

@@ -11,7 +11,7 @@ class ParseError;
 namespace masquerade {
 
 // The heading above the options that every program has.
-constexpr const char* common_heading = "Options of all programs";
+constexpr const char* common_heading = "General options";
 
 // Adds a check of their values to all options of a program and its commands. It runs before the other checks of an
 // option, and refuses words that CLI11 would read in a surprising way.
