@@ -99,8 +99,8 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
                  "noise in the order of the places (default: 0)", "X");
     group.number(
         "--remask", o.remask, 0.0, 1.0,
-        "after each step, hide each written place again with probability ETA * p, where p is the largest one with "
-        "which the next step can still reach its share in --plan",
+        "after each step, hide each written place again with probability ETA * p; p is the largest probability that "
+        "lets the next step still reach the share of written places that --plan sets for it",
         "ETA");
     group.number("--block", o.block, 1, 65536,
                  "write blocks of K places, one block after the other, from left to right", "K");
