@@ -51,9 +51,11 @@ void TrainOptions::declare(Config& c) {
     declare_numbers(c);
     c.add("schedule_start", &schedule_start, "step at which the learning rate starts to decay; 0: chosen automatically",
           0, 1000000000);
-    c.add("schedule_steps", &schedule_steps,
-          "step at which the decay ends; 0: the last step of --steps (--help-all), or chosen from the measured speed",
-          0, 1000000000);
+    c.add(
+        "schedule_steps", &schedule_steps,
+        "step at which the decay ends; 0: the last step if --steps is given (see ./train --help-all), otherwise chosen "
+        "from the measured speed",
+        0, 1000000000);
     c.topic("Run");
     c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
     c.add("keep", &keep, "number of latest checkpoints that are kept, besides the best one; --average can use them", 1,

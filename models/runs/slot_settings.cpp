@@ -131,7 +131,7 @@ void SlotSettings::declare(Config& c, const std::string& about) {
     c.add(
         "finalization", &finalization,
         about +
-            "which slots learn to end: slot, every slot without a missing word; sequence, only slots of a complete target",
+            "which slots learn to end: those without a missing word (slot), or only those of a complete target (sequence)",
         {{"slot", End::slot}, {"sequence", End::sequence}});
     c.add("end_weight", &end_weight, about + "weight of slots that learn to end; other slots have weight 1", 0, 1000);
 }

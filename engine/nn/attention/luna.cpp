@@ -46,8 +46,10 @@ struct LunaOptions {
     bool contextual = true, tied = false;
     void declare(AttentionSettings& s) {
         s.add("slots", &slots, "rows that keys are packed into", 1, 65536);
-        s.add("contextual", &contextual,
-              "pack with the packed rows of the previous layer; false: with the same learned rows in every layer");
+        s.add(
+            "contextual", &contextual,
+            "the queries that pack the keys are the packed rows of the previous layer; false: the same learned rows in "
+            "every layer");
         s.add("tied", &tied, "use the keys as values; needs rotary=false");
     }
 };
