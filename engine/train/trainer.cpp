@@ -60,7 +60,9 @@ void TrainOptions::declare(Config& c) {
     c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
     c.add("keep", &keep, "number of latest checkpoints that are kept, besides the best one; --average can use them", 1,
           1000000);
-    c.add("recompute", &recompute, "scopes that are recomputed in the backward, such as decoder.layer.*");
+    c.add("recompute", &recompute,
+          "parts of the model whose values are recomputed in the backward, by the paths of their tensors, as in "
+          "decoder.layer.*");
     c.add("parts", &parts, "parts of a batch, computed one after the other: a larger batch in the same memory", 1,
           65536);
     c.add("plan_memory", &plan_memory,

@@ -93,7 +93,7 @@ Groups declared(Options& app, Writing& w) {
     Options any_order = declare_any_order(app, w.search.canvas);
     any_order.flag(
         "--canvas", w.from_canvas,
-        "lines are source<TAB>words to start with. Insertion: a _ between two words keeps this slot closed. "
+        "complete given words: a line is source<TAB>words, and writing starts from these words. Insertion: a _ between two words keeps this slot closed. "
         "Diffusion: the words contain a [MASK] for each missing token; with the objective gaps, the model counts the "
         "missing tokens itself");
     any_order.flag("--show-rounds", w.show_rounds,

@@ -24,7 +24,7 @@ struct LinformerOptions {
     std::string sharing = "none";
     void declare(AttentionSettings& s) {
         s.add("slots", &slots, "rows that keys are packed into", 1, 65536);
-        s.add("value_weights", &value_weights, "pack values with weights F of their own; false: with those of keys, E");
+        s.add("value_weights", &value_weights, "pack values with weights of their own; false: with those of the keys");
         s.add("sharing", &sharing, "one table of weights for all heads of a layer, or for all heads of all layers",
               {"none", "headwise", "layerwise"});
     }
