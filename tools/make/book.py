@@ -149,7 +149,7 @@ def finish(folder):
         if name and name.group(1) in SPOKEN:
             key = "text" if name.group(2) else "title"
             entry[key] = "%s (%s)" % (entry[key], SPOKEN[name.group(1)])
-        if re.match("(decisions|seeds)[.]|slides/", entry["location"]):   # they mention everything
+        if re.match("(decisions|seeds)[.]|(decisions|slides)/", entry["location"]):   # they mention everything
             entry["boost"] = 0.3
     write(site + "/search/search_index.json", json.dumps(index))
     # A browser does not let a page that was opened from disk fetch the search index or start the search worker by URL.
