@@ -99,8 +99,8 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
                  "noise in the order of the places (default: 0)", "X");
     group.number(
         "--remask", o.remask, 0.0, 1.0,
-        "after each step, hide some written places again, at random, so that later steps rewrite them. 0: none "
-        "(default); 1: as many as --plan leaves hidden after the step",
+        "after each step, hide some written places again, at random, so that later steps rewrite them; ETA from "
+        "0 (none; default) to 1 (as many as --plan leaves hidden at the end of the step)",
         "ETA");
     group.number("--block", o.block, 1, 65536,
                  "write blocks of K places, one block after the other, from left to right", "K");
