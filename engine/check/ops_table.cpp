@@ -249,6 +249,29 @@ Case linear_rotary_case(Sizes n) {
     return c;
 }
 
+// q has two heads of 2 * `other` columns each; kv has the keys of one such head, which are rotated, and its values.
+Case query_key_value_case(Sizes n, bool bias) {
+    const int M = n.rows, I = n.columns, D = 2 * n.other, P = 50;
+    Case c;
+    c.usual.from_rounded().at_least(1);
+    c.input("x", {M, I}).by_row().sums(4 * D);
+    for (const std::string name : {"q", "kv"}) {
+        c.input("w" + name, {2 * D, I}).as_weight().sums(M);
+        if (bias) c.input("b" + name, {2 * D}, arithmetic).sums(M).in_any_order();
+    }
+    c.constant("rotary_table", {P, D}, arithmetic).with_any_rows().drawn(uniform(-0.7, 0.7));
+    c.output("q", {M, 2 * D}).by_row().sums(I);
+    c.output("kv", {M, 2 * D}).by_row().sums(I);
+    c.ints("positions", some_below(M, P, 4));
+    c.forward = by_names(query_key_value_forward, D);
+    c.backward = by_names(query_key_value_backward, D);
+    c.record = [bias, D](const OnTape& a) {
+        query_key_value(a.tape, a("x"), a("wq"), bias ? a("bq") : nullptr, a("wkv"), bias ? a("bkv") : nullptr,
+                        a("rotary_table"), a.ints("positions"), D, "q", "kv");
+    };
+    return c;
+}
+
 Case gather_rows_case(Sizes n, bool none) {
     const int M = none ? 0 : n.rows, N = n.rows + n.other;
     Case c;
@@ -553,6 +576,8 @@ const std::vector<Op>& ops_table() {
             embedding,
             {"rotary", rotary_case},
             {"linear_rotary", linear_rotary_case},
+            {"query_key_value", with(query_key_value_case, true)},
+            {"query_key_value, no bias", with(query_key_value_case, false)},
             {"gather_rows", with(gather_rows_case, false)},
             {"gather_rows, none", with(gather_rows_case, true)},
             {"replace_rows", replace_rows_case},

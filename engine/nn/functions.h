@@ -53,6 +53,14 @@ Tensor* rotary(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, int 
 // Returns rotary() of linear(x, w, b), but does not store the result of linear().
 Tensor* linear_rotary(Tape& tape, Tensor* x, Tensor* w, Tensor* b, Ints positions, Tensor* rotary_table, int columns,
                       const std::string& name);
+// The projections of self-attention: q (N,Q) = linear_rotary(x, wq, bq) with all columns rotated, and kv (N,K) =
+// linear_rotary(x, wkv, bkv) with `turned` columns rotated.
+struct QueryKeyValue {
+    Tensor *q = nullptr, *kv = nullptr;
+};
+QueryKeyValue query_key_value(Tape& tape, Tensor* x, Tensor* wq, Tensor* bq, Tensor* wkv, Tensor* bkv,
+                              Tensor* rotary_table, Ints positions, int turned, const std::string& query_name,
+                              const std::string& key_value_name);
 // Softmax attention. The graph is the mask. q (Nq,H D) holds the queries of H = `heads` heads of width D. kv[s]
 // (Nk,2 G D) holds the rows of key source s of the graph, that is, the key rows of the segments with
 // KeySegment::source = s. Each row holds the keys of G heads, then their values. G divides H. The graph must outlive

@@ -59,6 +59,18 @@ Tensor* linear_rotary(Tape& t, Tensor* x, Tensor* w, Tensor* b, Ints positions, 
     return run_op(t, name, linear_rotary_forward, linear_rotary_backward, {x, w, b, rotary_table}, positions, columns);
 }
 
+QueryKeyValue query_key_value(Tape& t, Tensor* x, Tensor* wq, Tensor* bq, Tensor* wkv, Tensor* bkv,
+                              Tensor* rotary_table, Ints positions, int turned, const std::string& query_name,
+                              const std::string& key_value_name) {
+    Tensor *q = t.declare(query_name, {x->rows(), wq->rows()}, x->dtype),
+           *kv = t.declare(key_value_name, {x->rows(), wkv->rows()}, x->dtype);
+    t.run(Record("query_key_value")
+              .reads({x, wq, bq, wkv, bkv, rotary_table})
+              .makes({q, kv})
+              .by(query_key_value_forward, query_key_value_backward, positions, turned));
+    return {q, kv};
+}
+
 Tensor* attention(Tape& t, Tensor* q, const std::vector<Tensor*>& kv, const SegmentGraph& graph, int heads,
                   float dropout_rate, const RowNames& query_rows, const std::string& name) {
     Tensor *y = t.declare(name, q->shape, q->dtype),

@@ -125,6 +125,14 @@ OP(linear_rotary_forward, (View x, View w, View b, Ints positions, View rotary_t
    "x(M,I) w(O,I) b?(O)A y(M,O) positions(M) rotary_table(P,D)A dw(O,I)A")
 OP(linear_rotary_backward,
    (View dy, View x, View w, Ints positions, View rotary_table, int columns, Grad dx, Grad dw, Grad db))
+// The projections of self-attention: q(M,Q) = rotary(x(M,I) wq(Q,I)^T + bq(Q)), and kv(M,K) = rotary(x wkv(K,I)^T +
+// bkv(K)), of which only the first `turned` columns are rotated; bq and bkv may be absent. If wkv follows wq in memory,
+// as it does in a model, a GPU computes both with one product.
+OP(query_key_value_forward,
+   (View x, View wq, View bq, View wkv, View bkv, View rotary_table, Ints positions, int turned, View q, View kv),
+   "x(M,I) wq(Q,I) bq?(Q)A wkv(K,I) bkv?(K)A q(M,Q) kv(M,K) positions(M) rotary_table(P,D)A dwq(Q,I)A dwkv(K,I)A")
+OP(query_key_value_backward, (View dq, View dkv, View x, View wq, View wkv, View rotary_table, Ints positions,
+                              int turned, Grad dx, Grad dwq, Grad dbq, Grad dwkv, Grad dbkv))
 
 // Softmax attention, for each head: y_i = sum_j p_ij v_j,  p_i = softmax_j(q_i . k_j / sqrt(D)) over the keys j that
 // the graph lets row i see. If row i sees no key, y_i = 0. Dropout with the rate rule.dropout acts on the p_ij. There

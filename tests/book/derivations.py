@@ -162,6 +162,15 @@ def linear_rotary(x, w, b, positions, columns):
         return dict(dx=du @ w, dw=du.T @ x, db=sum(du))
     return turned(x @ w.T + b, positions, columns), backward
 
+@op("query_key_value", "rotary", x=Draw(3, 3), wq=Draw(4, 3), bq=Draw(4), wkv=Draw(8, 3), bkv=Draw(8),
+    positions=Row([2, 7, 0]), columns=4)
+def query_key_value(x, wq, bq, wkv, bkv, positions, columns):
+    """dx = du_q W_q + du_kv W_kv"""
+    def backward(dq, dkv):
+        du_q, du_kv = turned(dq, -positions, 4), turned(dkv, -positions, columns)
+        return dict(dx=du_q @ wq + du_kv @ wkv, dwq=du_q.T @ x, dbq=sum(du_q), dwkv=du_kv.T @ x, dbkv=sum(du_kv))
+    return turned(x @ wq.T + bq, positions, 4), turned(x @ wkv.T + bkv, positions, columns), backward
+
 @op("gather_rows", "rows", x=Draw(5, 2), rows=[3, 0, 4])
 def gather_rows(x, rows):
     """dx_n = dy_m where n is rows_m, 0 elsewhere"""

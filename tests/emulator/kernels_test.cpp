@@ -74,6 +74,7 @@ TEST_CASE("kernels: what has run as fibers once does not silently fall out of th
     CHECK((table.linear_forward && table.linear_backward && table.linear_gelu_forward));
     CHECK((table.gelu_linear_backward && table.embedding_forward && table.embedding_backward));
     CHECK((table.linear_rotary_forward && table.linear_rotary_backward));
+    CHECK((table.query_key_value_forward && table.query_key_value_backward));
     CHECK((table.cross_entropy_forward && table.global_norm && table.shortlist));
     CHECK((table.head_scores_forward && table.head_scores_backward && table.feature_map_forward));
     CHECK((table.feature_map_backward && table.normalise_backward));

@@ -66,7 +66,7 @@ Json row_of(const AttentionKind& kind, const SegmentGraph& graph, const Attentio
         for (const auto& [op, share] : clock.shares()) {
             if (op == "cross_entropy") continue;
             seconds += share.forward + share.backward;
-            if (op.rfind("linear", 0) == 0) products += share.forward + share.backward;
+            if (op.rfind("linear", 0) == 0 || op == "query_key_value") products += share.forward + share.backward;
         }
         all.push_back(1e3 * seconds), inside.push_back(1e3 * (seconds - products));
     }

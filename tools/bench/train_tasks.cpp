@@ -122,13 +122,16 @@ MarkTraining::MarkTraining(const TrainMark& mark, DType storage, const Common& c
 void StepProfile::before(const Record& r, bool backward) {
     const std::string_view op = r.op;
     const bool after_gelu = op == "gelu_linear";  // input 0 of this op is the value before the GELU
-    if (after_gelu || op.rfind("linear", 0) == 0 || op == "cross_entropy") {
-        const Tensor *x = r.in[after_gelu], *w = r.in[after_gelu + 1];
+    const auto count = [&](const Tensor* x, const Tensor* w) {
         const int gradients = r.in[0]->needs_grad + w->needs_grad;
         int products = backward ? gradients : 1;
         if (op == "cross_entropy") products = backward ? 0 : 1 + gradients;
         multiply_adds += double(products) * double(x->rows()) * double(x->columns()) * double(w->shape[0]);
-    }
+    };
+    if (after_gelu || op.rfind("linear", 0) == 0 || op == "cross_entropy")
+        count(r.in[after_gelu], r.in[after_gelu + 1]);
+    else if (op == "query_key_value")
+        count(r.in[0], r.in[1]), count(r.in[0], r.in[3]);
     Clock::before(r, backward);
 }
 

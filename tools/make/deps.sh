@@ -24,8 +24,11 @@ fi
 echo "deps: installing $*"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+# With `make -j deps deps-book`, this script runs twice at once; the second apt-get waits for the first.
+wait_for_lock=(-o DPkg::Lock::Timeout=600)
 install() {
-    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends "$@" >"$log" 2>&1
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${wait_for_lock[@]}" install -qq --no-install-recommends \
+        "$@" >"$log" 2>&1
 }
 # The package lists may be missing or old; they are fetched only if the first try fails.
 install "$@" || { "${root[@]}" apt-get update -qq && install "$@"; } || {

@@ -13,13 +13,21 @@ SoftmaxAttention::SoftmaxAttention(const AttentionPlace& at, const NoOptions&)
 
 Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& keys,
                                      const AttentionContext& context) const {
+    // If all rows are queries and keys, one op projects them to queries, keys and values.
+    QueryKeyValue own;
+    if (keys.x && keys.x == queries.x && !queries.chosen.data && context.rotary_table)
+        own = query_key_value(tape, keys.x, query_.weight, query_.bias, key_value_.weight, key_value_.bias,
+                              context.rotary_table, keys.positions, turned(), name_ + ".query", name_ + ".key_value");
+    else if (keys.x)
+        own.kv = keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value");
     // Each tensor in kv is (Nk,2 G D): a row holds the keys of G heads of width D, then their values.
-    const std::vector<Tensor*> kv = sources(tape, keys, context);
+    const std::vector<Tensor*> kv = sources(tape, own.kv, keys, context);
     if (!queries.x) return nullptr;
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
-    Tensor* q =
-        query_.rotated(tape, queries.x, context.rows.position, context.rotary_table, shape_.width, name_ + ".query");
-    return output_(tape, attend(tape, q, kv, context), name_ + ".output");
+    if (!own.q)
+        own.q = query_.rotated(tape, queries.x, context.rows.position, context.rotary_table, shape_.width,
+                               name_ + ".query");
+    return output_(tape, attend(tape, own.q, kv, context), name_ + ".output");
 }
 
 Tensor* SoftmaxAttention::attend(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv,
@@ -29,9 +37,10 @@ Tensor* SoftmaxAttention::attend(Tape& tape, Tensor* q, const std::vector<Tensor
 
 Tensor* SoftmaxAttention::keys_and_values(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table,
                                           const char* name) const {
-    const int turned = (shape_.rotary_value ? 2 : 1) * shape_.key_width();  // number of columns to rotate
-    return key_value_.rotated(tape, x, positions, rotary_table, turned, name_ + "." + name);
+    return key_value_.rotated(tape, x, positions, rotary_table, turned(), name_ + "." + name);
 }
+
+int SoftmaxAttention::turned() const { return (shape_.rotary_value ? 2 : 1) * shape_.key_width(); }
 
 namespace {
 // The decoding state, a KV cache. `memory` holds the keys and values of the rows that were read before the first step:
@@ -50,11 +59,12 @@ std::unique_ptr<AttentionState> SoftmaxAttention::state(const Slots& slots) cons
     return state;
 }
 
-std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, const Keys& keys, const AttentionContext& context) const {
+std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, Tensor* own, const Keys& keys,
+                                               const AttentionContext& context) const {
     auto* state = static_cast<KeptKeys*>(context.state);
     std::vector<Tensor*> all;
     if (state && state->has_memory()) all.push_back(state->memory.tensor());
-    if (keys.x) all.push_back(keys_and_values(tape, keys.x, keys.positions, context.rotary_table, "key_value"));
+    if (own) all.push_back(own);
     // The keys of the memory are not rotated, because their position is 0. Although the memory precedes x in `all`, the
     // op for the memory must be recorded after the op for x: the order of the records determines the order in which
     // gradients are summed, and thus their rounding.

@@ -26,7 +26,10 @@ class SoftmaxAttention : public ProjectedAttention {
     Linear query_, key_value_, output_;
 
   private:
-    std::vector<Tensor*> sources(Tape& tape, const Keys& keys, const AttentionContext& context) const;
+    // Returns all key sources of the mask. `own` holds the keys and values of keys.x, or is null.
+    std::vector<Tensor*> sources(Tape& tape, Tensor* own, const Keys& keys, const AttentionContext& context) const;
+    // Returns how many columns of the keys and values are rotated.
+    int turned() const;
 };
 
 // Returns the kind with groups_heads set: its keys and values may have fewer heads than its queries.

@@ -120,4 +120,16 @@ void linear_rotary_forward(View x, View w, View b, Ints positions, View rotary_t
     forward(x, w, b, y, Epilogue(turn_part));
 }
 
+void query_key_value_forward(View x, View wq, View bq, View wkv, View bkv, View rotary_table, Ints positions,
+                             int turned, View q, View kv) {
+    linear_rotary_forward(x, wq, bq, positions, rotary_table, int(q.columns()), q);
+    linear_rotary_forward(x, wkv, bkv, positions, rotary_table, turned, kv);
+}
+
+void query_key_value_backward(View dq, View dkv, View x, View wq, View wkv, View rotary_table, Ints positions,
+                              int turned, Grad dx, Grad dwq, Grad dbq, Grad dwkv, Grad dbkv) {
+    linear_rotary_backward(dq, x, wq, positions, rotary_table, int(dq.columns()), dx, dwq, dbq);
+    linear_rotary_backward(dkv, x, wkv, positions, rotary_table, turned, {dx.view, true}, dwkv, dbkv);
+}
+
 }  // namespace masquerade::cpu

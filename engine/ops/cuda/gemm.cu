@@ -79,19 +79,22 @@ const void* rounded(const View& bias, std::int64_t n) {
 
 // Computes the column sums of x(M,O) in float, in the same order as on the CPU. Stores them in sums(O) or, if sums.add
 // is set, adds them to sums(O).
-void column_sums(const View& x, const Grad& sums) {
+void column_sums(std::int64_t M, const DeviceFactor& x, const Grad& sums) {
     for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
-        launch_column_sums(x.rows(), int(x.columns()), ColumnSum(sums, matrix_term<S, A>(Element(), x)));
+        const int O = int(sums.view.count());
+        const MatrixTerm<S, A, 1, Element> term{{static_cast<const S*>(x.data)}, row_step(x, O), Element()};
+        launch_column_sums(M, O, ColumnSum(sums, term));
     });
 }
 
 // Lets cuBLASLt compute dw = dy^T x and db = the column sums of dy in one product. Returns false, and computes nothing,
 // if dw or db is absent, if ProductRule::deterministic is set, or if cuBLASLt cannot compute this product.
-bool weight_gradients_at_once(const View& dy, const View& x, const Grad& dw, const Grad& db) {
-    const std::int64_t O = dy.columns(), I = x.columns(), M = x.rows();
-    if (!dw || !db || product_rule().deterministic || dy.dtype != x.dtype || O <= 0 || I <= 0 || M <= 0) return false;
+bool weight_gradients_at_once(const DeviceFactor& dy, const View& x, const Grad& dw, const Grad& db) {
+    if (!dw || !db || product_rule().deterministic || dy.dtype != x.dtype) return false;
+    const std::int64_t O = dw.view.rows(), I = x.columns(), M = x.rows();
+    if (O <= 0 || I <= 0 || M <= 0) return false;
     float *to = db.view.as<float>(), *sums = db.add ? workspace<BiasGrad>(O) : to;
-    if (!multiply({O, I, M, transposed(factor(dy)), factor(x), product(dw.view, dw.add), nullptr, sums})) return false;
+    if (!multiply({O, I, M, transposed(dy), factor(x), product(dw.view, dw.add), nullptr, sums})) return false;
     if (db.add) add_chunks(1, int(O), sums, int(O), to, true);
     return true;
 }
@@ -119,10 +122,10 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, Device
     run_product({m, n, k, a, b, c, bias && c.dtype == DType::bf16 ? rounded(bias, n) : bias.data});
 }
 
-void weight_gradients(const View& dy, const View& x, const Grad& dw, const Grad& db) {
+void weight_gradients(const DeviceFactor& dy, const View& x, const Grad& dw, const Grad& db) {
     if (weight_gradients_at_once(dy, x, dw, db)) return;
-    if (dw) gemm(dy.columns(), x.columns(), x.rows(), transposed(factor(dy)), factor(x), product(dw.view, dw.add));
-    if (db) column_sums(dy, db);
+    if (dw) gemm(dw.view.rows(), x.columns(), x.rows(), transposed(dy), factor(x), product(dw.view, dw.add));
+    if (db) column_sums(x.rows(), dy, db);
 }
 
 }  // namespace masquerade::DEVICE
