@@ -100,7 +100,7 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
     group.number(
         "--remask", o.remask, 0.0, 1.0,
         "after each step, hide some written places again, at random, so that later steps rewrite them; ETA from "
-        "0 (none; default) to 1 (as many as --plan leaves hidden at the end of the step)",
+        "0 (none; default) to 1 (as many as possible)",
         "ETA");
     group.number("--block", o.block, 1, 65536,
                  "write blocks of K places, one block after the other, from left to right", "K");
