@@ -63,8 +63,8 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
     group.number("--sure-end", o.sure_end, 0.0, 1.0,
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
     group.flag("--apart", o.apart,
-               "if inserting a word into either of two slots gives the same text, keep the two insertions apart, as in "
-               "Stern et al. 2019 (default: treat the slots as one)");
+               "if inserting a word into either of two slots gives the same text, let each slot decide alone, as in "
+               "Stern et al. 2019 (default: add their probabilities, and decide once)");
     group.number("--rounds", o.most_rounds, 1, 1000000, "maximum number of rounds");
     return group;
 }
