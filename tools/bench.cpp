@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
         for (const Case& one : cases) say("{:12}{}\n", one.name, one.what);
         say("\n./bench CASE measures; ./bench CASE --help lists its options\n");
     };
-    return run_program(argc, argv, "bench", "Measures speed; tools/bench/compare.py compares it with other software",
-                       setup, body, Work::measurements, many ? Together::yes : Together::no);
+    return run_program(argc, argv, "bench",
+                       "Measures speed, and prints a table; tools/bench/compare.py compares with other software", setup,
+                       body, Work::measurements, many ? Together::yes : Together::no);
 }

@@ -62,9 +62,10 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
     group.number("--end-penalty", o.end_penalty, -1000.0, 1000.0, "subtracted from log p of the end of a slot", "X");
     group.number("--sure-end", o.sure_end, 0.0, 1.0,
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
-    group.flag("--apart", o.apart,
-               "if inserting a word into either of two slots gives the same text, let each slot decide alone, as in "
-               "Stern et al. 2019 (default: add their probabilities, and decide once)");
+    group.flag(
+        "--apart", o.apart,
+        "let each slot decide alone, as in Stern et al. 2019, even if a word gives the same text in two slots, such as "
+        "an a before or after another a (default: add the probabilities of both slots, and decide once)");
     group.number("--rounds", o.most_rounds, 1, 1000000, "maximum number of rounds");
     return group;
 }

@@ -57,7 +57,8 @@ void add_options(Options& app, TokenizeSettings& s) {
 
     app.heading("Learning a vocabulary");
     const Option train =
-        app.number("--train", s.train, 6, 10'000'000, "learn SIZE tokens from the text, write --vocab", "SIZE");
+        app.number("--train", s.train, 6, 10'000'000,
+                   "learn a vocabulary of SIZE tokens from the text, and write it to the file of --vocab", "SIZE");
     count("--min-count", s.min_count, "minimum count of a token in the text (2)").needs(train);
     app.heading("Options");  // for the options of all programs, which run_program() declares
 }
