@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Compiles ./train and the tests for arm64 with Debian's cross compiler, and runs the tests on this machine under QEMU, file
+# Compiles the programs and the tests for arm64 with Debian's cross compiler, and runs the tests on this machine under QEMU, file
 # by file. If a file takes more than LIMIT seconds of processor time (default: 60), its cases run one by one, with the same
 # limit for each. The cases that take longer are left aside and named at the end.
 #     apt-get install g++-aarch64-linux-gnu qemu-user-static
@@ -13,16 +13,16 @@ for needed in aarch64-linux-gnu-g++ qemu-aarch64-static; do
     command -v $needed > /dev/null ||
         { echo "arm64: $needed is not here: apt-get install g++-aarch64-linux-gnu qemu-user-static" >&2; exit 1; }
 done
-make "-j$jobs" CXX=aarch64-linux-gnu-g++ MARCH=armv8.2-a NVCC=none BUILDS="$builds" "$builds/release/train" test-program ||
-    exit 1
-
-# Some tests start ./train, which this machine cannot run by itself: a script of its name runs it under QEMU.
-train=$builds/release/train
-if [ "$(head -c 4 "$train" | tail -c 3)" = ELF ]; then
-    mv "$train" "$train.arm64"
-    printf '#!/bin/sh\nexec qemu-aarch64-static -L /usr/aarch64-linux-gnu "$(dirname "$0")/train.arm64" "$@"\n' > "$train"
-    chmod +x "$train"
-fi
+programs=("$builds"/release/{train,tokenize,inspect})
+make "-j$jobs" CXX=aarch64-linux-gnu-g++ MARCH=armv8.2-a NVCC=none BUILDS="$builds" "${programs[@]}" test-program || exit 1
+# Some tests start programs, which this machine cannot run by itself: a script of the program's name runs it under QEMU.
+for program in "${programs[@]}"; do
+    [ "$(head -c 4 "$program" | tail -c 3)" = ELF ] || continue
+    mv "$program" "$program.arm64"
+    printf '#!/bin/sh\nexec qemu-aarch64-static -L /usr/aarch64-linux-gnu "$(dirname "$0")/%s.arm64" "$@"\n' \
+        "$(basename "$program")" > "$program"
+    chmod +x "$program"
+done
 
 tests() { # ARGUMENT...: the tests under QEMU; the status is 152 (or 124) if they take more time than they may
     (ulimit -t "$limit"

@@ -131,7 +131,7 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
     latents.flag("--swap", how.swap,
                  "exchange the latents of some layers with those of another sentence, and measure which of the two "
                  "sentences the result resembles");
-    Options texts = app.group("of univae, and of unilm trained on texts");
+    Options texts = app.group("of univae, and of unilm trained on sentences, not pairs");
     texts.number("--samples", how.samples, 1, 1000000,
                  "number of samples to draw and measure (default: 1000; for unilm: none)");
     texts.input("--judge", how.judge, "RUN",

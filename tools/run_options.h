@@ -64,8 +64,8 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
     group.flag(
         "--apart", o.apart,
-        "let each slot decide alone, as in Stern et al. 2019, even if a word gives the same text in two slots, such as "
-        "an a before or after another a (default: add the probabilities of both slots, and decide once)");
+        "let each slot decide alone, as in Stern et al. 2019, even if a word gives the same text in two slots, as a "
+        "second \"very\" does before or after the first (default: add the probabilities of both slots, and decide once)");
     group.number("--rounds", o.most_rounds, 1, 1000000, "maximum number of rounds");
     return group;
 }
@@ -107,7 +107,9 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
                  "write blocks of K places, one block after the other, from left to right", "K");
     group.number(
         "--lengths", o.lengths, 1, 65536,
-        "with canvas=drawn: write a target for each of the L most likely lengths, and take the best (default: 1)", "L");
+        "for runs trained with canvas=drawn, which predict the length of a target: write a target for each of the L most "
+        "likely lengths, and take the best (default: 1)",
+        "L");
     group.flag("--ends-last", o.ends_last, "write the end of a text only when all places before it are written");
     return group;
 }

@@ -61,8 +61,7 @@ void TrainOptions::declare(Config& c) {
     c.add("keep", &keep, "number of latest checkpoints that are kept, besides the best one; --average can use them", 1,
           1000000);
     c.add("recompute", &recompute,
-          "parts of the model whose values are recomputed in the backward, by the paths of their tensors, as in "
-          "decoder.layer.*");
+          "paths of tensors, as in decoder.layer.*, whose values are not kept but recomputed in the backward pass");
     c.add("parts", &parts, "parts of a batch, computed one after the other: a larger batch in the same memory", 1,
           65536);
     c.add("plan_memory", &plan_memory,
@@ -70,7 +69,7 @@ void TrainOptions::declare(Config& c) {
     c.add("tf32", &tf32,
           "on a GPU in f32, round the factors of products to TF32: faster, but only 10 bits of mantissa");
     c.add("deterministic", &deterministic,
-          "on a GPU, use the engine's own kernels for products: results are bit-identical in any batch; slower");
+          "on a GPU, use the engine's own kernels for products: a row gets the same bits in any batch; slower");
     c.add("graph", &graph, "on a GPU, run a step as one CUDA graph; false: op by op, for debuggers");
 }
 

@@ -11,7 +11,8 @@
 namespace masquerade {
 
 struct ClassifySettings : RunSettings {
-    static constexpr const char *name = "classify", *what = "one stack that classifies built-in examples or text files";
+    static constexpr const char *name = "classify",
+                                *what = "one stack that classifies texts in files, or generated examples";
     static constexpr TextKind reads = TextKind::none;
     static constexpr auto options = Family::no_options;
     static Strings objectives() { return {}; }

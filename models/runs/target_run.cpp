@@ -154,10 +154,11 @@ void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
 
 void TargetSettings::declare_diffusion(Config& c) {
     c.topic("Masked diffusion");
-    c.add("canvas", &how.diffusion.canvas,
-          "diffusion: what says where a text ends: [SEP] at every place after it, or the number of places, which a "
-          "table or the objective gaps predicts",
-          {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
+    c.add(
+        "canvas", &how.diffusion.canvas,
+        "diffusion: how a text ends. ends: [SEP] is at every place after it; drawn: the number of places is drawn from a "
+        "table of the lengths in training, or predicted by the objective gaps",
+        {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
     Strings bounded;
     for (const Objective& o : table())
         if (o.has(Objective::bound)) bounded.push_back(o.name);

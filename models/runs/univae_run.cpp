@@ -39,7 +39,8 @@ void UniVaeSettings::declare(Config& c) {
           0, 1023);
     std::vector<std::pair<std::string, LatentKind>> kinds;
     for (const LatentKindRow& row : latent_kinds()) kinds.emplace_back(row.name, row.kind);
-    c.add("latent", &model.latent.kind, "distribution of the latents; none: latents without noise, an auto-encoder",
+    c.add("latent", &model.latent.kind,
+          "distribution of the latents (docs/latents.md explains the kinds); none: without noise, an auto-encoder",
           kinds);
     c.add("latent_size", &latent_sizes,
           "Z, numbers per latent; one value, or one for each latent layer, as in 16,16,32");

@@ -30,7 +30,7 @@ Groups declared(Options& app, Writing& w) {
     search.number("--samples", w.search.samples, 1, 10000, "sample N targets for each source, separated by tabs");
     search.flag("--scores", w.scores, "each target is followed by a tab and its score");
     search.number("--length-penalty", w.search.length_penalty, -100.0, 100.0,
-                  "alpha of the score, sum / length^alpha (default: 1)", "ALPHA");
+                  "alpha of the score, sum of log p / length^alpha (default: 1)", "ALPHA");
     search.number("--no-repeat", w.search.no_repeat_ngram, 1, 1024, "never repeat a sequence of N tokens in a target");
     search.number("--repetition-penalty", w.search.repetition_penalty, 0.01, 100.0,
                   "above 1: make tokens that were already written less likely", "X");
@@ -93,9 +93,9 @@ Groups declared(Options& app, Writing& w) {
     Options any_order = declare_any_order(app, w.search.canvas);
     any_order.flag(
         "--canvas", w.from_canvas,
-        "complete given words: a line is source<TAB>words, and writing starts from these words. Insertion: a _ between two words keeps this slot closed. "
-        "Diffusion: the words contain a [MASK] for each missing token; with the objective gaps, the model counts the "
-        "missing tokens itself");
+        "start from given words, and add the missing ones: a line is source<TAB>words. Insertion: a _ between two words keeps this slot closed. "
+        "Diffusion: write a [MASK] for each missing token, but none if the run has the objective gaps, because the model "
+        "then predicts how many tokens are missing");
     any_order.flag("--show-rounds", w.show_rounds,
                    "write each target after every round, with its new words in [brackets]");
     Options unmask = declare_unmask(app, w.search.unmask);

@@ -25,7 +25,9 @@ struct LunaCausalOptions {
     void declare(AttentionSettings& s) {
         s.add("slots", &slots, "rows that keys are packed into", 1, 65536);
         s.add("tied", &tied, "use the keys as values; needs rotary=false");
-        s.add("pack", &pack, "function that turns the scores of a pack into weights", {"softplus", "elu", "softmax"});
+        s.add("pack", &pack,
+              "function that turns the scores between slots and keys into the weights with which keys are packed",
+              {"softplus", "elu", "softmax"});
     }
 };
 
