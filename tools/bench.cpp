@@ -48,7 +48,8 @@ int main(int argc, char** argv) {
                    "how often each line of the table is measured; the median counts (default: 5)");
         app.flag("--json", options.json, "print JSON, with the time of each run");
         app.output("--save", options.save, "FILE", "also write the JSON to a file, anew after each line of the table");
-        app.flag("--turns", options.turns, "for compare.py, which lets this program and a peer measure in turn");
+        app.flag("--turns", options.turns,
+                 "for tools/bench/compare.py, which lets this program and the other software measure in turn");
         for (std::size_t i = 0; i < std::size(cases); i++)
             works[i] = cases[i].add(commands[i] = app.command(cases[i].name, cases[i].what));
     };

@@ -139,8 +139,8 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
     Options targets = app.group("of unilm and seq2seq");
     targets.number("--beam", how.search.beams, 1, 1024, "targets by beam search of this width (default: 1, greedy)",
                    "K");
-    targets.number("--length-penalty", how.search.length_penalty, -100.0, 100.0, "alpha of a beam's score (default: 1)",
-                   "ALPHA");
+    targets.number("--length-penalty", how.search.length_penalty, -100.0, 100.0,
+                   "alpha of a beam's score, sum of log p / length^alpha (default: 1)", "ALPHA");
     targets.number(
         "--orders", how.orders, 1, 100000,
         "objective=diffusion: also print an upper bound on -log p(x): -log of the mean of p(x | order) over S random orders of "

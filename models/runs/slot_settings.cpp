@@ -109,8 +109,7 @@ void SlotSettings::declare(Config& c, const std::string& about) {
     for (const Order& o : orders()) rules += text(o.name, " (", o.what, "), ");
     c.add_path(
         "order", &order,
-        about +
-            "which word a slot, the gap between two words of an unfinished target, learns to insert, of those that are missing there: " +
+        about + "which of its missing words a slot (gap between two words of an unfinished target) learns to insert: " +
             rules + "or a file with a number for every token (small numbers first)",
         names_of(orders()));
     // InsertionRule (objective.h) defines the distance of a missing word. The smallest distance gets the largest share.

@@ -156,8 +156,8 @@ void TargetSettings::declare_diffusion(Config& c) {
     c.topic("Masked diffusion");
     c.add(
         "canvas", &how.diffusion.canvas,
-        "diffusion: how a text ends. ends: [SEP] is at every place after it; drawn: the number of places is drawn from a "
-        "table of the lengths in training, or predicted by the objective gaps",
+        "diffusion: what says where a text ends: [SEP] at every place after it (ends), or its number of places (drawn), "
+        "which is drawn from the lengths in training or, with objective=gaps, predicted",
         {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
     Strings bounded;
     for (const Objective& o : table())

@@ -37,7 +37,8 @@ void UniLmSettings::declare(Config& c) {
     c.add("span_longest", &how.span_longest, "mlm, k-bert: with masking=spans, maximum number of words of a span", 1,
           1000);
     c.add("hidden_target", &how.hidden_target, "unilm-masked: share of the tokens of a target that are masked", 0, 1);
-    c.add("blocks", &how.blocks, "pmlm: share of the spans that have 2 to 6 tokens; other spans have one token", 0, 1);
+    c.add("blocks", &how.blocks,
+          "pmlm hides spans of tokens: share of the spans that have 2 to 6 tokens; other spans have one token", 0, 1);
     declare_diffusion(c);
     c.add("block", &how.diffusion.block, "block-diffusion: tokens of a block", 1, 65536);
     c.topic("Objective");

@@ -94,8 +94,8 @@ Groups declared(Options& app, Writing& w) {
     any_order.flag(
         "--canvas", w.from_canvas,
         "start from given words, and add the missing ones: a line is source<TAB>words. Insertion: a _ between two words keeps this slot closed. "
-        "Diffusion: write a [MASK] for each missing token, but none if the run has the objective gaps, because the model "
-        "then predicts how many tokens are missing");
+        "Diffusion: the words include a [MASK] for each missing token, but none if the run has objective=gaps, because "
+        "the model then predicts how many tokens are missing");
     any_order.flag("--show-rounds", w.show_rounds,
                    "write each target after every round, with its new words in [brackets]");
     Options unmask = declare_unmask(app, w.search.unmask);
