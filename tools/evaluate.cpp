@@ -166,10 +166,10 @@ struct LabelMeasuring {
 
     void declare(Options& app) {
         Options own = app.group("for labelled lines (for models that give vectors of lines)");
-        const Option file =
-            own.input("--labelled", lines, "FILE",
-                      "measure how well classifiers predict the labels of this file of text<TAB>label from the model's "
-                      "vectors");
+        const Option file = own.input(
+            "--labelled", lines, "FILE",
+            "measure how well classifiers predict the labels of this file of text<TAB>label from the vectors of "
+            "its lines (./generate --vectors saves such vectors)");
         own.number("--labels", labels, 0, 1000000, "train the classifiers on N lines of each label (default: 0, all)",
                    "N,...")
             .list()

@@ -17,7 +17,9 @@ namespace {
 
 Groups declared(Options& app, Writing& w) {
     const std::vector<Option> draws{
-        app.number("--count", w.count, 1, 100000000, "number of samples (default of univae and flow: 10)"),
+        app.number(
+            "--count", w.count, 1, 100000000,
+            "number of samples, drawn without input lines (default of univae and flow: 10; of others: none, they read lines)"),
         app.number("--temperature", w.temperature, 0.0, 100.0,
                    "0: the most likely token (default); flow: scales the noise (default: 1)", "T"),
         app.number("--top-k", w.search.top_k, 1, 100000000, "sample from the K most likely tokens", "K"),
