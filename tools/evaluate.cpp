@@ -143,7 +143,8 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
                    "alpha of a beam's score, sum of log p / length^alpha (default: 1)", "ALPHA");
     targets.number(
         "--orders", how.orders, 1, 100000,
-        "objective=diffusion: also print an upper bound on -log p(x): -log of the mean of p(x | order) over S random orders of "
+        "objective=diffusion: also print an upper bound on -log p(x): -log of the mean of p(x | order) over S "
+        "random orders of "
         "writing",
         "S");
     targets.flag("--characters", how.characters, "ROUGE and BLEU over characters, for Chinese");

@@ -129,11 +129,11 @@ void SlotSettings::declare(Config& c, const std::string& about) {
           about +
               "project the two rows of a slot to the width of the embedding; false: use a separate output "
               "matrix");
-    c.add(
-        "finalization", &finalization,
-        about +
-            "which slots learn to end: those without a missing word (slot), or only those of a complete target (sequence)",
-        {{"slot", End::slot}, {"sequence", End::sequence}});
+    c.add("finalization", &finalization,
+          about +
+              "which slots learn to end: those without a missing word (slot), or only those of a complete target "
+              "(sequence)",
+          {{"slot", End::slot}, {"sequence", End::sequence}});
     c.add("end_weight", &end_weight, about + "weight of slots that learn to end; other slots have weight 1", 0, 1000);
 }
 

@@ -23,9 +23,9 @@ void UniLmSettings::declare(Config& c) {
     declare_backbone(c, model);
     declare_reading(c, model);
     c.topic("Text");
-    c.add(
-        "fixed_target_start", &fixed_target_start,
-        "start the positions of targets at max_length; false: right after the source, so that they depend on its length");
+    c.add("fixed_target_start", &fixed_target_start,
+          "start the positions of targets at max_length; false: right after the source, so that they depend on "
+          "its length");
     declare_mask(c);
     c.topic("Objective");
     c.add("hidden", &how.hidden, "mlm, pmlm, k-bert: share of the tokens that are masked", 0, 1);

@@ -17,9 +17,9 @@ namespace {
 
 Groups declared(Options& app, Writing& w) {
     const std::vector<Option> draws{
-        app.number(
-            "--count", w.count, 1, 100000000,
-            "number of samples, drawn without input lines (default of univae and flow: 10; of others: none, they read lines)"),
+        app.number("--count", w.count, 1, 100000000,
+                   "number of samples, drawn without input lines (default of univae and flow: 10; of others: none, "
+                   "they read lines)"),
         app.number("--temperature", w.temperature, 0.0, 100.0,
                    "0: the most likely token (default); flow: scales the noise (default: 1)", "T"),
         app.number("--top-k", w.search.top_k, 1, 100000000, "sample from the K most likely tokens", "K"),
@@ -95,7 +95,8 @@ Groups declared(Options& app, Writing& w) {
     Options any_order = declare_any_order(app, w.search.canvas);
     any_order.flag(
         "--canvas", w.from_canvas,
-        "start from given words, and add the missing ones: a line is source<TAB>words. Insertion: a _ between two words keeps this slot closed. "
+        "start from given words, and add the missing ones: a line is source<TAB>words. Insertion: a _ between "
+        "two words keeps this slot closed. "
         "Diffusion: the words include a [MASK] for each missing token, but none if the run has objective=gaps, because "
         "the model then predicts how many tokens are missing");
     any_order.flag("--show-rounds", w.show_rounds,
