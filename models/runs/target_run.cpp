@@ -155,9 +155,8 @@ void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
 void TargetSettings::declare_diffusion(Config& c) {
     c.topic("Masked diffusion");
     c.add("canvas", &how.diffusion.canvas,
-          "diffusion: what says where a text ends: [SEP] at every place after it (ends), or its number of places "
-          "(drawn), "
-          "which is drawn from the lengths in training or, with objective=gaps, predicted",
+          "diffusion: what says where a text ends: [SEP] at every place after it (ends), or the number of its places "
+          "(drawn). This number is drawn from the lengths in training, or predicted if the run is trained on gaps, too",
           {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
     Strings bounded;
     for (const Objective& o : table())
