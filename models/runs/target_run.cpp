@@ -154,19 +154,23 @@ void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
 
 void TargetSettings::declare_diffusion(Config& c) {
     c.topic("Masked diffusion");
-    c.add("canvas", &how.diffusion.canvas,
-          "diffusion: what says where a text ends: [SEP] at every place after it (ends), or the number of its places "
-          "(drawn). This number is drawn from the lengths in training, or predicted if the run is trained on gaps, too",
-          {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
+    c.add(
+        "canvas", &how.diffusion.canvas,
+        "diffusion: what says where a text ends: [SEP] at every place after it (ends), or the number of its places "
+        "(drawn). This number is drawn from the lengths in training, or predicted if gaps is one of the objectives, too",
+        {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
     Strings bounded;
     for (const Objective& o : table())
         if (o.has(Objective::bound)) bounded.push_back(o.name);
     const std::string who = joined(bounded);
     c.add("canvases", &how.canvases, who + ": copies of each sentence in a batch, each with other hidden tokens", 1,
           64);
-    c.add("weighting", &how.diffusion.weighting,
-          who + ": weights of hidden tokens in training, which make the loss a bound, or which are all 1",
-          {{"bound", DiffusionRule::bound}, {"tokens", DiffusionRule::tokens}});
+    c.add(
+        "weighting", &how.diffusion.weighting,
+        who +
+            ": how hidden tokens are weighted in training: such that the loss is an upper bound on -log p(x) (bound), "
+            "or all by 1 (tokens)",
+        {{"bound", DiffusionRule::bound}, {"tokens", DiffusionRule::tokens}});
     c.add("masked", &masked, who + ": LOW:HIGH, smallest and largest share of hidden tokens in training");
 }
 
