@@ -42,9 +42,11 @@ inline void declare_average(Options& app, int& count) {
 
 // Declares the options for drawing samples from a UniVAE.
 inline void declare_samples(Options& group, SampleOptions& o) {
-    group.input("--prior", o.prior, "NAME",
-                "prior of the latents: fitted (made after training; default if the run has one), uniform (the prior of "
-                "training, which for gaussian is N(0, 1)), or the folder of a flow (./train flow points=RUN)");
+    group.input(
+        "--prior", o.prior, "NAME",
+        "prior of the latents: fitted (made after training; default if the run has one), uniform (the prior that the "
+        "KL had in training: uniform, or N(0, 1) with latent=gaussian), or the folder of a flow (./train flow "
+        "points=RUN)");
     group.number("--latent-temperature", o.latent_temperature, 0.0, 100.0,
                  fmt::format("how far a latent drawn from the fitted prior may lie from those of training lines "
                              "(default: {}); with a flow, the factor that scales its noise (default: 1)",
@@ -64,8 +66,9 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
     group.flag(
         "--apart", o.apart,
-        "let each slot decide alone, as in Stern et al. 2019, even if a word gives the same text in two slots, as a "
-        "second \"very\" does before or after the first (default: add the probabilities of both slots, and decide once)");
+        "let each slot decide alone, as in Stern et al. 2019. Default: if inserting a word into either of two slots "
+        "gives the same text (a second \"very\", before or after the first), add the probabilities of both slots, and "
+        "decide once");
     group.number("--rounds", o.most_rounds, 1, 1000000, "maximum number of rounds");
     return group;
 }

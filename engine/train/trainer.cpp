@@ -58,8 +58,10 @@ void TrainOptions::declare(Config& c) {
         0, 1000000000);
     c.topic("Run");
     c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
-    c.add("keep", &keep, "number of latest checkpoints that are kept, besides the best one; --average can use them", 1,
-          1000000);
+    c.add("keep", &keep,
+          "number of latest checkpoints that are kept, besides the best one; ./evaluate and ./generate can "
+          "average them (--average)",
+          1, 1000000);
     c.add("recompute", &recompute,
           "paths of tensors, as in decoder.layer.*, whose values are not kept but recomputed in the backward pass");
     c.add("parts", &parts, "parts of a batch, computed one after the other: a larger batch in the same memory", 1,

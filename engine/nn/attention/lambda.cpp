@@ -32,7 +32,9 @@ struct LambdaOptions {
     int reach = 0;
     void declare(AttentionSettings& s) {
         s.add("reach", &reach,
-              "positions to either side whose weights depend on their distance; 0: on the content alone", 0, 1024);
+              "positions to either side whose weights depend on their distance, too; 0: all weights depend on "
+              "the content alone",
+              0, 1024);
     }
 };
 

@@ -30,8 +30,10 @@ namespace {
 struct PatternOptions : QuerySegment {
     void settle(int /*positions*/) {}
     void add_stride(AttentionSettings& s, int* length) {
-        s.add("stride", length, "l, a distance or the size of a block; 0: square root of the number of positions", 0,
-              65536);
+        s.add("stride", length,
+              "distance l between the positions that a row sees (strided), or size l of a block (fixed); 0: "
+              "square root of the number of positions",
+              0, 65536);
     }
 };
 
