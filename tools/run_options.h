@@ -44,12 +44,12 @@ inline void declare_average(Options& app, int& count) {
 inline void declare_samples(Options& group, SampleOptions& o) {
     group.input(
         "--prior", o.prior, "NAME",
-        "prior of the latents: fitted (made after training; default if the run has one), uniform (the prior that the "
-        "KL had in training: uniform, or N(0, 1) with latent=gaussian), or the folder of a flow (./train flow "
+        "prior of the latents: fitted (made after training; default if the run has one), uniform (the prior of the KL "
+        "in training; despite its name, it is N(0, 1) with latent=gaussian), or the folder of a flow (./train flow "
         "points=RUN)");
     group.number("--latent-temperature", o.latent_temperature, 0.0, 100.0,
                  fmt::format("how far a latent drawn from the fitted prior may lie from those of training lines "
-                             "(default: {}); with a flow, the factor that scales its noise (default: 1)",
+                             "(default: {}); if --prior is a flow, the factor that scales its noise (default: 1)",
                              MixturePrior::default_temperature),
                  "T");
     group.number("--refine", o.refine, 0, 1000, "how many times each sample is encoded and reconstructed (default: 0)");
@@ -91,9 +91,10 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
                  "probability; default otherwise), margin (largest lead of the best token), or entropy (smallest "
                  "entropy)");
     group.number("--per-pass", o.per_pass, 1, 65536, "places that a pass writes (default: 1)", "M");
-    group.number("--steps", o.steps, 1, 65535, "write all places in T steps", "T");
+    group.number("--steps", o.steps, 1, 65535,
+                 "write all places in T passes, called steps (default: as many as --per-pass needs)", "T");
     group.choice("--plan", o.plan, unmask_plans(),
-                 "what share of the places is written by the end of each of the --steps: linear (default) or cosine");
+                 "with --steps: how the share of written places grows from step to step: linear (default) or cosine");
     group.number(
         "--entropy-bound", o.entropy_bound, 0.0, 1e9,
         "in each pass, write places in the order of --order as long as the sum of their entropies, without the largest "
@@ -103,8 +104,8 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
                  "noise in the order of the places (default: 0)", "X");
     group.number(
         "--remask", o.remask, 0.0, 1.0,
-        "after each step, hide some written places again, at random, so that later steps rewrite them; ETA from "
-        "0 (none; default) to 1 (as many as possible)",
+        "with --steps: after each step, hide some written places again, at random, so that later steps rewrite "
+        "them; ETA from 0 (none; default) to 1 (as many as possible)",
         "ETA");
     group.number("--block", o.block, 1, 65536,
                  "write blocks of K places, one block after the other, from left to right", "K");

@@ -134,7 +134,7 @@ void RunSettings::declare_mask(Config& c) {
     c.topic("Attention");
     c.add("mask", &mask,
           "masks in words, in place of the usual ones: 'A full; B causal | layers 2:: A full; B causal sees A[0]' "
-          "(layers 2:: from layer 2 on)");
+          "(\"layers 2::\" means from layer 2 on)");
 }
 
 void RunSettings::declare_tokenizer(Config& c) {

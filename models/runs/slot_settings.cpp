@@ -115,8 +115,8 @@ void SlotSettings::declare(Config& c, const std::string& about) {
     // InsertionRule (objective.h) defines the distance of a missing word. The smallest distance gets the largest share.
     c.add("tau", &tau,
           about +
-              "temperature of an order: the share of a missing word in its slot's loss ~ exp(-d / tau), where d "
-              "is 0 for the word that the order prefers, and larger for later ones",
+              "temperature of order=: the share of a missing word in its slot's loss is proportional to exp(-d / tau), "
+              "where d is 0 for the word that the order prefers, and larger for later ones",
           1e-3, 1e9);
     c.add("content_location", &content_location,
           about + "p(word, slot) is p(word | slot) p(slot), or one softmax over all words and slots",

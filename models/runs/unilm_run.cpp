@@ -38,7 +38,7 @@ void UniLmSettings::declare(Config& c) {
           1000);
     c.add("hidden_target", &how.hidden_target, "unilm-masked: share of the tokens of a target that are masked", 0, 1);
     c.add("blocks", &how.blocks,
-          "pmlm hides spans of tokens: share of the spans that have 2 to 6 tokens; other spans have one token", 0, 1);
+          "pmlm: spans of tokens are masked; this share of them has 2 to 6 tokens, the others have one", 0, 1);
     declare_diffusion(c);
     c.add("block", &how.diffusion.block, "block-diffusion: tokens of a block", 1, 65536);
     c.topic("Objective");

@@ -66,7 +66,8 @@ void UniVaeSettings::declare(Config& c) {
           1e6);
     c.add(
         "free_bits_of", &model.latent.free_bits_of,
-        "free_bits applies to each sentence, to each number of a latent (an equal share), or to the mean of the batch",
+        "free_bits applies to each sentence, to each number of a latent (free_bits / latent_size for each), or to the "
+        "mean of the batch",
         {"sentence", "number", "batch"});
     declare_flow(c, model.latent.flow, "flow: ");
     c.add("levels", &model.latent.levels, "fsq: number of levels of each number", 2, 65536);

@@ -50,9 +50,9 @@ Groups declared(Options& app, Writing& w) {
         latents.flag("--reconstruct", w.reconstruct, "reconstruct every input line"),
         latents.value(
             "--resample", w.resample, "SLICE",
-            "reconstruct, but draw the latents of SLICE again, given the others; SLICE is I:J (elements of the latent "
-            "vector) or layers:I:J, as in Python"),
-        latents.value("--swap", w.swap, "SLICE", "lines A<TAB>B: reconstruct A with these latents of B"),
+            "reconstruct, but draw a part of the latents again, given the others; SLICE names the part: I:J (the "
+            "numbers I to J-1 of all latents, as a slice in Python) or layers:I:J (the latents of these latent layers)"),
+        latents.value("--swap", w.swap, "SLICE", "lines A<TAB>B: reconstruct A with this part of the latents of B"),
         latents.flag("--interpolate", w.interpolate, "lines A<TAB>B: sentences between A and B, separated by tabs"),
         latents.flag("--codes", w.codes, "print the code of every input line (latent=vq or latent=fsq)"),
         latents.flag("--from-codes", w.from_codes, "lines are codes, as --codes prints them: write their sentences"),
