@@ -82,7 +82,8 @@ int main(int argc, char** argv) {
         app.expect_commands(1);
         mask = app.command(
             "mask",
-            "draws an attention mask, given by a name or by words such as \"A full; B causal sees A[0]\"; without either: lists the names");
+            "draws an attention mask, given by a name or by words such as \"A full; B causal sees A[0]\"; without "
+            "either: lists the names");
         mask.value("name", name, "[NAME]", "name of the mask, or the mask in words");
         mask.number("--source", source, 1, 1000, "tokens of the first part, with [CLS] (default: 6)");
         mask.number("--target", target, 0, 1000, "tokens of the second part (default: 5)");
@@ -107,7 +108,7 @@ int main(int argc, char** argv) {
         op.value("op", name, "OP", "an op of engine/ops/ops.h: layernorm, attention, adamw ...").required();
         op.value("words", words, "NAME=VALUE ...",
                  "its arguments: x=1,2/3,4 is a matrix of two rows; with dy=..., the backward runs, too");
-        program = app.command("program", "one step of a small model, as the tape recorded it");
+        program = app.command("program", "one training step of a small model as a list of ops, forward and backward");
         program.value("words", step.words, "[MODEL] [KEY=VALUE ...]",
                       "a model (default: univae) and settings, as for ./train; other settings make it small");
         program.output("--dump", step.dump, "DIR", "write every value and gradient to this folder");

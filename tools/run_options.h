@@ -60,7 +60,8 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
     Options group = app.group("of insertion, and of univae with decoder=insertion");
     group.flag(
         "--parallel", o.parallel,
-        "in each round, insert into every slot (gap between two words) that has not ended (default: only the best slot)");
+        "in each round, insert into every slot (gap between two words) that has not ended (default: only the best "
+        "slot)");
     group.number("--end-penalty", o.end_penalty, -1000.0, 1000.0, "subtracted from log p of the end of a slot", "X");
     group.number("--sure-end", o.sure_end, 0.0, 1.0,
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
@@ -85,7 +86,8 @@ inline Options declare_any_order(Options& app, CanvasOptions& o) {
 
 // Declares the options of masked diffusion. Returns their group of options.
 inline Options declare_unmask(Options& app, UnmaskOptions& o) {
-    Options group = app.group("of objective=diffusion, and of univae with decoder=diffusion");
+    Options group =
+        app.group("of masked diffusion (objectives diffusion, block-diffusion; univae with decoder=diffusion)");
     group.choice("--order", o.order, unmask_orders(),
                  "which hidden places are written first: random (default if tokens are sampled), confidence (largest "
                  "probability; default otherwise), margin (largest lead of the best token), or entropy (smallest "

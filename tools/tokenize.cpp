@@ -27,8 +27,8 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.flag("--single-digits", s.single_digits, "make every digit a token");
     app.flag("--recognise", s.recognise, "read [MASK] and the like in text as tokens");
     app.input("--replace", s.replace, "FILE",
-              "replace each FROM by TO; a line of FILE is FROM<tab>TO. The word ascii in place of a file: replace "
-              "typographic quotes and dashes by plain ones");
+              "replace each FROM by TO; a line of FILE is FROM<tab>TO. If FILE is the word ascii, "
+              "typographic quotes and dashes are replaced by plain ones");
 
     app.heading(written);
     app.flag("--ids", s.ids, "numbers instead of tokens");

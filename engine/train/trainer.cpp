@@ -45,7 +45,9 @@ void TrainOptions::declare(Config& c) {
     c.topic("Run");
     c.add("seed", &seed, "seed of all random numbers of the run; --seed sets it, too");
     c.topic("Optimiser");
-    c.add("optimiser", &optimiser, "rule that updates the parameters", names_of(optimiser_kinds()));
+    c.add("optimiser", &optimiser,
+          "rule that updates the parameters: AdamW, or Apollo, a quasi-Newton method (Ma 2020)",
+          names_of(optimiser_kinds()));
     c.add("learning_rate", &learning_rate, "peak of the learning rate", 0, 1);
     c.add("warmup", &warmup, "steps of linear warm-up", 0, 1000000);
     declare_numbers(c);
@@ -63,7 +65,8 @@ void TrainOptions::declare(Config& c) {
           "average them (--average)",
           1, 1000000);
     c.add("recompute", &recompute,
-          "paths of tensors, as in decoder.layer.*, whose values are not kept but recomputed in the backward pass");
+          "names of tensors, as in decoder.layer.*, whose values are not kept but recomputed in the backward pass; "
+          "./inspect program lists the names");
     c.add("parts", &parts, "parts of a batch, computed one after the other: a larger batch in the same memory", 1,
           65536);
     c.add("plan_memory", &plan_memory,

@@ -83,20 +83,29 @@ ClassifySettings::ClassifySettings() {
 
 void ClassifySettings::declare(Config& c) {
     c.topic("Task");
-    c.add_path("task", &task.task, "what is asked; a path: a folder with a folder of text files for each class",
-               names_of(task_kinds()));
+    c.add_path(
+        "task", &task.task,
+        "what is learned, on generated examples: listops (the value of a nested expression), listops_mini (of a short "
+        "one), recall (the values of keys that came before), copy (the same words once more), induction (the word "
+        "that followed the last word before), or pathfinder (whether a curve joins two points); a path: a folder "
+        "with a folder of text files for each class. docs/classify.md has examples",
+        names_of(task_kinds()));
     c.add("pairs", &task.pairs, "recall: number of key-value pairs", 1, 65536);
     c.add("length", &task.length, "recall, copy, induction: number of words", 1, 65536);
     c.add("vocabulary", &task.vocabulary,
           "recall, copy, induction: number of different words; in recall half of them are keys", 2, 65536);
     c.add("dashes", &task.dashes, "pathfinder: dashes of a curve; 6, 9 and 14 are easy, medium and hard", 1, 14);
-    c.add("side", &task.side, "pathfinder: width and height of the picture, in pixels; 128 as in Path-X", 16, 256);
+    c.add("side", &task.side, "pathfinder: width and height of the picture, in pixels (128 in the benchmark Path-X)",
+          16, 256);
     c.add("levels", &task.levels, "pathfinder: levels of grey", 4, 256);
-    c.add("paired", &task.paired, "files: in two folders; whether two texts, one from each, have the same file name");
+    c.add("paired", &task.paired,
+          "files: PATH has two folders, an example is a text from each of them, and the answer says whether both files "
+          "have the same name");
     c.add("max_length", &task.max_length, "files: bytes or tokens that are read of each file; the rest is cut", 1,
           65536);
     c.add("tokens", &task.tokens,
-          "files: read as bytes, or as words: tokens of the vocabulary of --init or --vocab, with [CLS] and [SEP]",
+          "files: read as bytes, or as words: tokens of the vocabulary of --init or --vocab (see ./train --help-all), "
+          "with [CLS] and [SEP]",
           {"bytes", "words"});
     c.add("cased", &cased, "files, tokens=words: keep case and accents");
     declare_mask(c);

@@ -146,11 +146,10 @@ FlowSettings::FlowSettings() {
 
 void FlowSettings::declare(Config& c) {
     c.topic("Vectors");
-    c.add_path(
-        "points", &points,
-        "the vectors: a toy in the plane; a path: a .npy file with a row for each vector, or a run of univae, whose "
-        "latents are the vectors",
-        names_of(toys()));
+    c.add_path("points", &points,
+               "the vectors: made-up points with two coordinates, in a shape; a path: a .npy file with a row for each "
+               "vector, or a run of univae, whose latents are the vectors",
+               names_of(toys()));
     c.topic("Model");
     declare_flow(c, flow, "");
     c.topic("Optimiser");

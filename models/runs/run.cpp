@@ -69,10 +69,11 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("gelu", &b.gelu, "exact, or the tanh approximation, in ffn=gelu and geglu",
           {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
     c.topic("Attention");
-    c.add_words("attention", &b.attention,
-                "kind of attention, or kinds by part and layer: 'A lsh; B softmax | layers 0:2: window'; "
-                "./inspect attention lists them",
-                names_of(attention_kinds()), [](const std::string& words) { AttentionWords(words, 0); });
+    c.add_words(
+        "attention", &b.attention,
+        "kind of attention, or kinds by part and layer: 'A lsh; B softmax | layers 0:2: window' (mask= says what A "
+        "and B are); ./inspect attention lists the kinds",
+        names_of(attention_kinds()), [](const std::string& words) { AttentionWords(words, 0); });
     c.follows("rotary", [&b, start = b.rotary] {
         const AttentionWords words(b.attention, 0);
         const auto rotates = [](const AttentionKind* kind) { return kind->rotates; };
@@ -134,7 +135,9 @@ void RunSettings::declare_mask(Config& c) {
     c.topic("Attention");
     c.add("mask", &mask,
           "masks in words, in place of the usual ones: 'A full; B causal | layers 2:: A full; B causal sees A[0]' "
-          "(\"layers 2::\" means from layer 2 on)");
+          "(\"layers 2::\" means from layer 2 on). A is the source, B the target, A[0] the first position of the "
+          "source; in univae, the source is the sentence that is encoded, and the target the sentence that is written; "
+          "in classify, all is A. docs/add-a-mask.md has the rules");
 }
 
 void RunSettings::declare_tokenizer(Config& c) {

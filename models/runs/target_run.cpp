@@ -156,22 +156,23 @@ void TargetSettings::declare_diffusion(Config& c) {
     c.topic("Masked diffusion");
     c.add(
         "canvas", &how.diffusion.canvas,
-        "diffusion: what says where a text ends: [SEP] at every place after it (ends), or the number of its places "
-        "(drawn). This number is drawn from the lengths in training, or predicted if gaps is one of the objectives, too",
+        "diffusion: how a text that is written gets its end: the model writes [SEP] at every place after it (ends), "
+        "or its length is chosen before it is written (drawn): at random, from the lengths of the training texts, or, "
+        "if gaps is one of the objectives, by the model",
         {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
     Strings bounded;
     for (const Objective& o : table())
         if (o.has(Objective::bound)) bounded.push_back(o.name);
     const std::string who = joined(bounded);
-    c.add("canvases", &how.canvases, who + ": copies of each sentence in a batch, each with other hidden tokens", 1,
+    c.add("canvases", &how.canvases, who + ": copies of each sentence in a batch, each with other masked tokens", 1,
           64);
     c.add(
         "weighting", &how.diffusion.weighting,
         who +
-            ": how hidden tokens are weighted in training: such that the loss is an upper bound on -log p(x) (bound), "
+            ": how masked tokens are weighted in training: such that the loss is an upper bound on -log p(x) (bound), "
             "or all by 1 (tokens)",
         {{"bound", DiffusionRule::bound}, {"tokens", DiffusionRule::tokens}});
-    c.add("masked", &masked, who + ": LOW:HIGH, smallest and largest share of hidden tokens in training");
+    c.add("masked", &masked, who + ": LOW:HIGH, smallest and largest share of masked tokens in training");
 }
 
 void TargetSettings::adopt_stacks(EncoderDecoderOptions& ours, const Stacks& theirs) {

@@ -80,12 +80,17 @@ void UniVaeSettings::declare(Config& c) {
     c.topic("Decoder half");
     using Decoder = UniVaeOptions::Decoder;
     c.add("decoder", &model.decoder,
-          "how the decoder half generates: from left to right, by insertion of words, or by masked diffusion",
+          "a sequence has two halves: the encoder half, which is the sentence that is encoded, and the decoder half, "
+          "which is written from the latents: from left to right, by insertion of words, or by masked diffusion",
           {{"causal", Decoder::causal}, {"insertion", Decoder::insertion}, {"diffusion", Decoder::diffusion}});
     slots.declare(c, "decoder=insertion: ");
     c.topic("Objective");
-    c.add("beta", &beta, "gaussian, gaussian_chain, flow: weight of the KL; also with a learned kappa", 0, 1000);
-    c.add("kl_schedule", &kl_schedule, "gaussian, gaussian_chain, flow: schedule of beta; also with a learned kappa",
+    c.add("beta", &beta,
+          "gaussian, gaussian_chain, flow: weight of the KL. With learn_kappa=true, it is the weight of the KL of vmf "
+          "and power_spherical, too",
+          0, 1000);
+    c.add("kl_schedule", &kl_schedule,
+          "gaussian, gaussian_chain, flow: schedule of beta (also for vmf and power_spherical with learn_kappa=true)",
           {"constant", "linear", "cyclical"});
     c.add(
         "noise_from", &noise_from,
@@ -98,7 +103,7 @@ void UniVaeSettings::declare(Config& c) {
     c.topic("Text");
     c.add("pairs", &pairs, "read source<TAB>target: encode the source into the latents, and generate the target");
     c.add("conditional", &model.conditional,
-          "pairs=true: encode source and target into the latents, and let the decoder half read the source, too");
+          "with pairs=true: encode source and target into the latents, and let the decoder half read the source, too");
     c.add("max_length", &model.max_length,
           "longest sentence with [CLS] and [SEP]; position at which the decoder half starts", 3, 65536);
     c.add("free_length", &model.free_length,
@@ -109,7 +114,7 @@ void UniVaeSettings::declare(Config& c) {
     c.add("positions", &model.backbone.positions, "P, minimum number of positions; 0: as many as both halves need", 0,
           1000000);
     c.topic("Optimiser");
-    c.add("batch_tokens", &batch_tokens, "tokens of the encoder half of a batch", 2, 1000000);
+    c.add("batch_tokens", &batch_tokens, "tokens of a batch, counted in the encoder half alone", 2, 1000000);
     declare_tokenizer(c);
     declare_training(c);
 }

@@ -20,10 +20,10 @@ Groups declared(Options& app, Writing& w) {
         app.number("--count", w.count, 1, 100000000,
                    "number of samples, drawn without input lines (default of univae and flow: 10; of others: none, "
                    "they read lines)"),
-        app.number(
-            "--temperature", w.temperature, 0.0, 100.0,
-            "0: the most likely token (default; with --top-k, --top-p or --samples: 1); flow: scales the noise (default: 1)",
-            "T"),
+        app.number("--temperature", w.temperature, 0.0, 100.0,
+                   "0: the most likely token (default; with --top-k, --top-p or --samples: 1); flow: scales the noise "
+                   "(default: 1)",
+                   "T"),
         app.number("--top-k", w.search.top_k, 1, 100000000, "sample from the K most likely tokens", "K"),
         app.number("--top-p", w.search.top_p, 0.0, 1.0,
                    "sample from the smallest set of tokens with total probability P", "P")};
@@ -51,7 +51,8 @@ Groups declared(Options& app, Writing& w) {
         latents.value(
             "--resample", w.resample, "SLICE",
             "reconstruct, but draw a part of the latents again, given the others; SLICE names the part: I:J (the "
-            "numbers I to J-1 of all latents, as a slice in Python) or layers:I:J (the latents of these latent layers)"),
+            "latents of all layers are one vector, the lowest layer first; elements I to J-1 of it, as in Python) or "
+            "layers:I:J (all latents of the latent layers I to J-1)"),
         latents.value("--swap", w.swap, "SLICE", "lines A<TAB>B: reconstruct A with this part of the latents of B"),
         latents.flag("--interpolate", w.interpolate, "lines A<TAB>B: sentences between A and B, separated by tabs"),
         latents.flag("--codes", w.codes, "print the code of every input line (latent=vq or latent=fsq)"),
@@ -97,12 +98,12 @@ Groups declared(Options& app, Writing& w) {
     Options any_order = declare_any_order(app, w.search.canvas);
     any_order.flag(
         "--canvas", w.from_canvas,
-        "start from given words, and add the missing ones: a line is source<TAB>words. Insertion: a _ between "
-        "two words keeps this slot closed. "
-        "Diffusion: the words include a [MASK] for each missing token, but none if the run has objective=gaps, because "
-        "the model then predicts how many tokens are missing");
-    any_order.flag("--show-rounds", w.show_rounds,
-                   "write each target after every round, with its new words in [brackets]");
+        "start from given words, and add the missing ones: a line is source<TAB>words. Insertion: a _ between two "
+        "words keeps this slot closed. Diffusion: the words include a [MASK] for each missing token, but none if gaps "
+        "is one of the run's objectives, because the model then predicts how many tokens are missing");
+    any_order.flag(
+        "--show-rounds", w.show_rounds,
+        "write each target after every round (diffusion: after every pass), with its new words in [brackets]");
     Options unmask = declare_unmask(app, w.search.unmask);
     return {draws,
             search,
@@ -134,9 +135,10 @@ void expect_only_of(const Family& kind, const Groups& groups, const std::string&
     if (kind.options != Family::of_insertion) return;
     for (const Option& option : groups.search.given())
         if (option.name() != "--maximum" && option.name() != "--forbid")
-            throw BadUsage(text(
-                option.name(),
-                " applies to models that write token by token; insertion takes --maximum, --forbid and its own options"));
+            throw BadUsage(
+                text(option.name(),
+                     " applies to models that write token by token; insertion takes --maximum, --forbid and its own "
+                     "options"));
 }
 
 }  // namespace

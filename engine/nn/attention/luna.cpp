@@ -46,10 +46,9 @@ struct LunaOptions {
     bool contextual = true, tied = false;
     void declare(AttentionSettings& s) {
         s.add("slots", &slots, "rows that keys are packed into", 1, 65536);
-        s.add(
-            "contextual", &contextual,
-            "the queries that pack the keys are the packed rows of the previous layer; false: the same learned rows in "
-            "every layer");
+        s.add("contextual", &contextual,
+              "the queries that pack the keys are what the previous layer has packed; false: learned rows, the same in "
+              "every layer");
         s.add("tied", &tied, "use the keys as values; needs rotary=false");
     }
 };

@@ -207,6 +207,7 @@ Values context_of(const std::string& key) {
         {"noise_from", {{"schedule_steps", "4"}}},
         {"noise_over", {{"schedule_steps", "4"}}},
         {"commitment", {{"codes", "8"}}},
+        {"conditional", {{"pairs", "true"}}},
         {"source_prior", {{"pairs", "true"}, {"conditional", "true"}}},
         {"positions", {{"rotary", "false"}}},
         {"head_bias", {{"bias", "false"}}},
