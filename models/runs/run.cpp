@@ -63,7 +63,9 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("pre_norm", &b.pre_norm, "norms stand before attention and feed-forward part; false: after them, as in BERT");
     c.add("norm", &b.norm, "kind of the norms: layer norm, or RMSNorm, which has no mean and no bias",
           names_of(norm_kinds()));
-    c.add("ffn", &b.ffn, "kind of the feed-forward part; swiglu and geglu have a gate beside each of the F columns",
+    c.add("ffn", &b.ffn,
+          "kind of the feed-forward part; swiglu and geglu have a gate beside each of the F columns; relu2 is the "
+          "square of ReLU",
           names_of(feed_forward_kinds()));
     c.add("bias", &b.bias, "biases of the layers and the head; false: none but those of layer norms");
     c.add("gelu", &b.gelu, "exact, or the tanh approximation, in ffn=gelu and geglu",

@@ -127,8 +127,8 @@ void SlotSettings::declare(Config& c, const std::string& about) {
           about + "number of softmaxes whose mixture gives the probabilities of the words; 1: no mixture", 1, 64);
     c.add("slot_projection", &projection,
           about +
-              "project the two rows of a slot to the width of the embedding; false: use a separate output "
-              "matrix");
+              "project the rows of the two words beside a slot to the width of the embedding; false: use a separate "
+              "output matrix");
     c.add("finalization", &finalization,
           about +
               "which slots learn to end: those without a missing word (slot), or only those of a complete target "

@@ -156,9 +156,9 @@ void TargetSettings::declare_diffusion(Config& c) {
     c.topic("Masked diffusion");
     c.add(
         "canvas", &how.diffusion.canvas,
-        "diffusion: how a text that is written gets its end: the model writes [SEP] at every place after it (ends), "
-        "or its length is chosen before it is written (drawn): at random, from the lengths of the training texts, or, "
-        "if gaps is one of the objectives, by the model",
+        "diffusion: how a written text gets its end. With ends, the model writes [SEP] at every place after the text. "
+        "With drawn, the length is chosen first: the most likely one (a random one for samples) by the lengths of the "
+        "training texts or, if gaps is one of the objectives, by the model",
         {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
     Strings bounded;
     for (const Objective& o : table())

@@ -56,7 +56,7 @@ void UniVaeSettings::declare(Config& c) {
         "standard deviation of the initial weights of Out, the map from a latent z to a row; 0: such that Out(z) is as "
         "large as the embedding of a token",
         0, 100);
-    c.add("latent_norm", &model.latent.norm, "apply a layer norm to the row that replaces [CLS]");
+    c.add("latent_norm", &model.latent.norm, "apply a layer norm to Out(z), which replaces the row of [CLS]");
     c.add("kappa", &model.latent.kappa, "vmf, power_spherical: concentration", 0, 1e6);
     c.add("learn_kappa", &model.latent.learn_kappa,
           "vmf, power_spherical: learn the kappa of each latent layer, starting from the setting kappa");

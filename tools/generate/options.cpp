@@ -76,7 +76,8 @@ Groups declared(Options& app, Writing& w) {
         "input lines are endings: write what comes before them. For a run trained on lm-reverse; the default if "
         "that is its only objective that can generate text");
 
-    Options vectors = app.group("for vectors of lines (univae with latents, unilm, seq2seq, insertion, classify)");
+    Options vectors = app.group(
+        "for vectors of lines (univae with latents, unilm, seq2seq, insertion, classify; --vectors: flow, too)");
     const Option nearest = vectors.input("--nearest", w.nearest, "FILE",
                                          "for every input line, the nearest sentence of this file, and the cosine");
     vectors.number("--neighbours", w.neighbours, 1, 1000000, "sentences of --nearest, separated by tabs (default: 1)")
@@ -86,7 +87,8 @@ Groups declared(Options& app, Writing& w) {
         "save the vectors of the input lines, or the samples of a flow, for NumPy (.npy), one row for each");
     const Option states =
         vectors.choice("--states", w.states, {"mean", "cls"},
-                       "use last hidden states as vectors: mean (over the tokens), or cls (the state of [CLS])");
+                       "use last hidden states as vectors: mean (over the tokens; default of all but univae, whose "
+                       "vectors are its latents), or cls (the state of [CLS])");
     vectors
         .flag("--posterior", w.posterior,
               "univae: draw the latents of --vectors from their posterior (default: its mean)")

@@ -45,7 +45,8 @@ struct RfaOptions : KernelOptions {
     void declare(AttentionSettings& s) {
         map = FeatureKind::rfa;
         declare_features(s);
-        s.add("gate", &gate, "let the gate of each key fade the keys before it");
+        s.add("gate", &gate,
+              "compute a number from 0 to 1 (a gate) from each row; it reduces the weight of all keys before this row");
     }
 };
 
