@@ -171,8 +171,8 @@ struct LabelMeasuring {
             "--labelled", lines, "FILE",
             "measure how well classifiers predict the labels of this file of text<TAB>label from the vectors of "
             "its lines (./generate --vectors saves such vectors)");
-        own.number("--labels", labels, 0, 1000000, "train the classifiers on N lines of each label (default: 0, all)",
-                   "N,...")
+        own.number("--labels", labels, 0, 1000000,
+                   "train the classifiers on N lines of each label; 0: on all lines (default: 0)", "N,...")
             .list()
             .needs(file);
         own.number("--draws", draws, 1, 1000, "repeat with N random splits: mean, lowest and highest (default: 1)")

@@ -114,7 +114,8 @@ void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
 }
 
 void RunSettings::declare_flow(Config& c, FlowOptions& flow, const std::string& prefix) {
-    c.add("flow_steps", &flow.steps, prefix + "number of steps", 1, 64);
+    c.add("flow_steps", &flow.steps,
+          prefix + "number of steps of the flow: invertible maps, one after the other (docs/flow.md)", 1, 64);
     c.add("flow_width", &flow.width, prefix + "inner width of the networks of the steps", 1, 65536);
     c.add("flow_actnorm", &flow.actnorm,
           prefix +
@@ -147,7 +148,7 @@ void RunSettings::declare_tokenizer(Config& c) {
     c.add("vocabulary", &vocabulary, "V, size of a learned vocabulary", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
     c.add("keep_tokens", &keep_tokens,
-          "with --init: keep only the tokens of its vocabulary that the text has; false: keep all");
+          "with --init: true drops the tokens of its vocabulary that do not occur in the text, false keeps all");
 }
 
 void RunSettings::declare_training(Config& c) {

@@ -109,14 +109,17 @@ void SlotSettings::declare(Config& c, const std::string& about) {
     for (const Order& o : orders()) rules += text(o.name, " (", o.what, "), ");
     c.add_path(
         "order", &order,
-        about + "which of its missing words a slot (gap between two words of an unfinished target) learns to insert: " +
+        about +
+            "which of its missing words (tokens) a slot (gap between two words of an unfinished target) learns to "
+            "insert: " +
             rules + "or a file with a number for every token (small numbers first)",
         names_of(orders()));
     // InsertionRule (objective.h) defines the distance of a missing word. The smallest distance gets the largest share.
     c.add("tau", &tau,
           about +
               "temperature of order=: the share of a missing word in its slot's loss is proportional to exp(-d / tau), "
-              "where d is 0 for the word that the order prefers, and larger for later ones",
+              "where d is 0 for the word that the order prefers, and larger for later ones; no effect with "
+              "left_to_right and uniform",
           1e-3, 1e9);
     c.add("content_location", &content_location,
           about + "p(word, slot) is p(word | slot) p(slot), or one softmax over all words and slots",
@@ -125,10 +128,11 @@ void SlotSettings::declare(Config& c, const std::string& about) {
           about + "add the same bias to the logits of all slots, computed from the maximum over their rows");
     c.add("mixture", &mixture,
           about + "number of softmaxes whose mixture gives the probabilities of the words; 1: no mixture", 1, 64);
-    c.add("slot_projection", &projection,
-          about +
-              "project the rows of the two words beside a slot to the width of the embedding; false: use a separate "
-              "output matrix");
+    c.add(
+        "slot_projection", &projection,
+        about +
+            "project the rows of the two words beside a slot to the width of the embedding, whose table is the output "
+            "matrix; false: a separate output matrix, and no projection");
     c.add("finalization", &finalization,
           about +
               "which slots learn to end: those without a missing word (slot), or only those of a complete target "

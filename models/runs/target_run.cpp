@@ -157,8 +157,8 @@ void TargetSettings::declare_diffusion(Config& c) {
     c.add(
         "canvas", &how.diffusion.canvas,
         "diffusion: how a written text gets its end. With ends, the model writes [SEP] at every place after the text. "
-        "With drawn, the length is chosen first: the most likely one (a random one for samples) by the lengths of the "
-        "training texts or, if gaps is one of the objectives, by the model",
+        "With drawn, the length is chosen first: the most likely one, or for samples a random one. The probabilities "
+        "of lengths are those in the training text or, if gaps is one of the objectives, the model's",
         {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
     Strings bounded;
     for (const Objective& o : table())

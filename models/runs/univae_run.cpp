@@ -75,13 +75,17 @@ void UniVaeSettings::declare(Config& c) {
     c.add("groups", &model.latent.groups, "vq: number of parts of a latent, each with its own codebook", 1, 65536);
     c.add("commitment", &model.latent.commitment, "vq: weight of the distance to the codes", 0, 1000);
     c.add("decay", &model.latent.decay, "vq: decay of the codebooks' moving average", 0, 1);
-    c.add("prior_sentences", &prior_sentences,
-          "number of training sentences to which the latent prior is fitted after training; 0: no prior", 0, 100000000);
+    c.add(
+        "prior_sentences", &prior_sentences,
+        "number of training sentences to which, after training, a second prior is fitted, from which ./generate draws "
+        "latents; 0: none is fitted",
+        0, 100000000);
     c.topic("Decoder half");
     using Decoder = UniVaeOptions::Decoder;
     c.add("decoder", &model.decoder,
           "a sequence has two halves: the encoder half, which is the sentence that is encoded, and the decoder half, "
-          "which is written from the latents: from left to right, by insertion of words, or by masked diffusion",
+          "which is written from the latents: from left to right, by insertion of words, or by masked diffusion (all "
+          "words are masked at first, and replaced in several passes)",
           {{"causal", Decoder::causal}, {"insertion", Decoder::insertion}, {"diffusion", Decoder::diffusion}});
     slots.declare(c, "decoder=insertion: ");
     c.topic("Objective");

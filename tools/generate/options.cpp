@@ -20,10 +20,11 @@ Groups declared(Options& app, Writing& w) {
         app.number("--count", w.count, 1, 100000000,
                    "number of samples, drawn without input lines (default of univae and flow: 10; of others: none, "
                    "they read lines)"),
-        app.number("--temperature", w.temperature, 0.0, 100.0,
-                   "0: the most likely token (default; with --top-k, --top-p or --samples: 1); flow: scales the noise "
-                   "(default: 1)",
-                   "T"),
+        app.number(
+            "--temperature", w.temperature, 0.0, 100.0,
+            "0: always the most likely token (default: 0, but 1 with --top-k, --top-p or --samples, and with --count "
+            "if the model has no latents); flow: factor of the noise (default: 1)",
+            "T"),
         app.number("--top-k", w.search.top_k, 1, 100000000, "sample from the K most likely tokens", "K"),
         app.number("--top-p", w.search.top_p, 0.0, 1.0,
                    "sample from the smallest set of tokens with total probability P", "P")};

@@ -47,8 +47,8 @@ struct LunaOptions {
     void declare(AttentionSettings& s) {
         s.add("slots", &slots, "rows that keys are packed into", 1, 65536);
         s.add("contextual", &contextual,
-              "the queries that pack the keys are the slots as the previous layer filled them; false: they are learned "
-              "rows, the same in every layer");
+              "to pack the keys, use the results of packing in the previous layer as queries; false: use learned rows, "
+              "the same in every layer");
         s.add("tied", &tied, "use the keys as values; needs rotary=false");
     }
 };

@@ -49,7 +49,7 @@ struct LongformerOptions : WindowOptions {
     void declare(AttentionSettings& s) {
         WindowOptions::declare(s);
         globals = 1;
-        s.add("globals", &globals, "number of first positions that all rows see", 0, 16384);
+        s.add("globals", &globals, "number of first positions that all rows (vectors of positions) see", 0, 16384);
     }
 };
 
