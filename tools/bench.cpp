@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     auto setup = [&](Options& app) {
         app.expect_commands(0);
         app.number("--repeats", options.repeats, 1, 1000,
-                   "how often each line of the table is measured; the median counts (default: 5)");
+                   "how often each line of the table is measured; the table has the median (default: 5)");
         app.flag("--json", options.json, "print JSON, with the time of each run");
         app.output("--save", options.save, "FILE", "also write the JSON to a file, anew after each line of the table");
         app.flag("--turns", options.turns,

@@ -170,12 +170,14 @@ struct LabelMeasuring {
         const Option file = own.input(
             "--labelled", lines, "FILE",
             "measure how well classifiers predict the labels of this file of text<TAB>label from the vectors of "
-            "its lines (./generate --vectors saves such vectors)");
+            "its lines (./generate --vectors saves such vectors). Every fifth line is for the test, the others are for "
+            "training");
         own.number("--labels", labels, 0, 1000000,
-                   "train the classifiers on N lines of each label; 0: on all lines (default: 0)", "N,...")
+                   "train the classifiers on N lines of each label; 0: on all lines for training (default: 0)", "N,...")
             .list()
             .needs(file);
-        own.number("--draws", draws, 1, 1000, "repeat with N random splits: mean, lowest and highest (default: 1)")
+        own.number("--draws", draws, 1, 1000,
+                   "repeat with N random choices of the lines to train on: mean, lowest and highest (default: 1)")
             .needs(file);
     }
     void measure(const Run& run, const std::string& name, std::uint64_t seed, std::vector<Measure>& rows) const {

@@ -65,11 +65,10 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
     group.number("--end-penalty", o.end_penalty, -1000.0, 1000.0, "subtracted from log p of the end of a slot", "X");
     group.number("--sure-end", o.sure_end, 0.0, 1.0,
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
-    group.flag(
-        "--apart", o.apart,
-        "let each slot decide alone, as in Stern et al. 2019. Default: if inserting a word into either of two slots "
-        "gives the same text (a second \"very\", before or after the first), add the probabilities of both slots, and "
-        "decide once");
+    group.flag("--apart", o.apart,
+               "let each slot decide alone what it inserts, as in Stern et al. 2019. Default: if inserting a word into "
+               "either of two slots gives the same text (a second \"very\", before or after the first), add the "
+               "probabilities of both slots, and insert the word at most once");
     group.number("--rounds", o.most_rounds, 1, 1000000, "maximum number of rounds");
     return group;
 }
@@ -99,8 +98,8 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
                  "with --steps: how the share of written places grows from step to step: linear (default) or cosine");
     group.number(
         "--entropy-bound", o.entropy_bound, 0.0, 1e9,
-        "in each pass, write places in the order of --order as long as the sum of their entropies, without the largest "
-        "one, is at most G",
+        "in each pass, write places in the order of --order, as many as possible while the sum of their entropies "
+        "minus the largest of these entropies is at most G",
         "G");
     group.number("--choice-temperature", o.choice_temperature, 0.0, 1e9,
                  "noise in the order of the places (default: 0)", "X");

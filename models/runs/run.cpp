@@ -147,8 +147,9 @@ void RunSettings::declare_tokenizer(Config& c) {
     c.topic("Text");
     c.add("vocabulary", &vocabulary, "V, size of a learned vocabulary", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
-    c.add("keep_tokens", &keep_tokens,
-          "with --init: true drops the tokens of its vocabulary that do not occur in the text, false keeps all");
+    c.add(
+        "keep_tokens", &keep_tokens,
+        "with --init: keep the tokens of its vocabulary that occur in the text, and drop the others; false: keep all");
 }
 
 void RunSettings::declare_training(Config& c) {

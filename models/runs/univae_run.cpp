@@ -75,11 +75,10 @@ void UniVaeSettings::declare(Config& c) {
     c.add("groups", &model.latent.groups, "vq: number of parts of a latent, each with its own codebook", 1, 65536);
     c.add("commitment", &model.latent.commitment, "vq: weight of the distance to the codes", 0, 1000);
     c.add("decay", &model.latent.decay, "vq: decay of the codebooks' moving average", 0, 1);
-    c.add(
-        "prior_sentences", &prior_sentences,
-        "number of training sentences to which, after training, a second prior is fitted, from which ./generate draws "
-        "latents; 0: none is fitted",
-        0, 100000000);
+    c.add("prior_sentences", &prior_sentences,
+          "after training, a prior is fitted to the latents of this many training sentences; ./generate draws latents "
+          "from it, instead of from the prior of the KL; 0: none is fitted",
+          0, 100000000);
     c.topic("Decoder half");
     using Decoder = UniVaeOptions::Decoder;
     c.add("decoder", &model.decoder,

@@ -75,7 +75,7 @@ Groups declared(Options& app, Writing& w) {
     targets.flag(
         "--backward", w.backward,
         "input lines are endings: write what comes before them. For a run trained on lm-reverse; the default if "
-        "that is its only objective that can generate text");
+        "no other objective of the run can generate text");
 
     Options vectors = app.group(
         "for vectors of lines (univae with latents, unilm, seq2seq, insertion, classify; --vectors: flow, too)");

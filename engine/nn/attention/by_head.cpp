@@ -97,7 +97,7 @@ struct ByHeadOptions {
         s.add(
             "patterns", &patterns,
             "places that heads see, as in '0:2 block=8 | 2:4 stride=8' (0:2: heads 0 and 1); empty: half of the heads "
-            "see those nearby, half every l-th, with l the square root of the number of positions",
+            "see nearby places, the other half every l-th place, with l the square root of the number of positions",
             {});
     }
 };

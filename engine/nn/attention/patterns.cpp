@@ -49,7 +49,8 @@ struct LongformerOptions : WindowOptions {
     void declare(AttentionSettings& s) {
         WindowOptions::declare(s);
         globals = 1;
-        s.add("globals", &globals, "number of first positions that all rows (vectors of positions) see", 0, 16384);
+        s.add("globals", &globals, "number of first positions that all rows see (a row is the vector of one position)",
+              0, 16384);
     }
 };
 
