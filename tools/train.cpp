@@ -202,9 +202,10 @@ int main(int argc, char** argv) {
             app.heading(often);
             app.value("words", a.wanted.words, "[MODEL] [KEY=VALUE ...]",
                       "a model (default: univae) or an objective, then settings as key=value");
-            app.input("--data", a.wanted.data, "FILE",
-                      "text with one sentence, or one source<TAB>target, per line (default: the text in corpus/); or a "
-                      "folder written by ./tokenize --pack");
+            app.input(
+                "--data", a.wanted.data, "FILE",
+                "one sentence or source<TAB>target per line (default: the text in corpus/), or a folder written by "
+                "./tokenize --pack");
             app.input(
                 "--init", a.wanted.initial, "FOLDER",
                 "start with the weights and vocabulary of a run or of a Hugging Face BERT, RoFormer or NomicBERT");
