@@ -177,7 +177,8 @@ struct LabelMeasuring {
             .list()
             .needs(file);
         own.number("--draws", draws, 1, 1000,
-                   "repeat with N random choices of the lines to train on: mean, lowest and highest (default: 1)")
+                   "repeat with N random choices of the lines to train on, and print the mean, lowest and highest "
+                   "results (default: 1)")
             .needs(file);
     }
     void measure(const Run& run, const std::string& name, std::uint64_t seed, std::vector<Measure>& rows) const {

@@ -47,11 +47,12 @@ inline void declare_samples(Options& group, SampleOptions& o) {
         "prior of the latents: fitted (made after training; default if the run has one), uniform (the prior of the KL "
         "in training; despite its name, it is N(0, 1) with latent=gaussian), or the folder of a flow (./train flow "
         "points=RUN)");
-    group.number("--latent-temperature", o.latent_temperature, 0.0, 100.0,
-                 fmt::format("how far a latent drawn from the fitted prior may lie from those of training lines "
-                             "(default: {}); if --prior is a flow, the factor that scales its noise (default: 1)",
-                             MixturePrior::default_temperature),
-                 "T");
+    group.number(
+        "--latent-temperature", o.latent_temperature, 0.0, 100.0,
+        fmt::format("factor of the noise with which the fitted prior draws latents, near those of training lines "
+                    "(default: {}), or of the noise of a flow (default: 1)",
+                    MixturePrior::default_temperature),
+        "T");
     group.number("--refine", o.refine, 0, 1000, "how many times each sample is encoded and reconstructed (default: 0)");
 }
 

@@ -98,7 +98,7 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     c.add("words", &made.words, "number of different words; 0: 32, or for star_graph as many as a graph has nodes", 0,
           65536);
     c.add("level", &made.level, "star_graph: size of the graph", names_of(star_levels()));
-    c.add("grid", &made.grid, "sudoku: side of the grid: 4, 6 or 9 rows, and as many columns, boxes and digits", 4, 9);
+    c.add("grid", &made.grid, "sudoku: 4, 6 or 9, the number of rows, of columns, of boxes and of digits", 4, 9);
     c.add("clues", &made.clues,
           "sudoku: number of given digits; more where these would leave several solutions; 0: 2/5 of the cells", 0, 81);
     c.add("max_length", &max_length, "longest source with [CLS] and [SEP]; longer ones are cut", 3, 65536);
