@@ -49,9 +49,10 @@ inline void declare_samples(Options& group, SampleOptions& o) {
         "points=RUN)");
     group.number(
         "--latent-temperature", o.latent_temperature, 0.0, 100.0,
-        fmt::format("factor of the noise with which the fitted prior draws latents, near those of training lines "
-                    "(default: {}), or of the noise of a flow (default: 1)",
-                    MixturePrior::default_temperature),
+        fmt::format(
+            "the fitted prior is a mixture of Gaussians; T scales the distance of a drawn latent from the mean of "
+            "its Gaussian (default: {}). If the prior is a flow, T scales its noise (default: 1)",
+            MixturePrior::default_temperature),
         "T");
     group.number("--refine", o.refine, 0, 1000, "how many times each sample is encoded and reconstructed (default: 0)");
 }
