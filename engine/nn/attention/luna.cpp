@@ -47,8 +47,8 @@ struct LunaOptions {
     void declare(AttentionSettings& s) {
         s.add("slots", &slots, "rows that keys are packed into", 1, 65536);
         s.add("contextual", &contextual,
-              "to pack the keys, use the results of packing in the previous layer as queries; false: use learned rows, "
-              "the same in every layer");
+              "keys are packed by an attention with one query for each slot; true: these queries are the packed rows "
+              "of the previous layer; false: they are learned, and the same in every layer");
         s.add("tied", &tied, "use the keys as values; needs rotary=false");
     }
 };
