@@ -35,7 +35,7 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.flag("--offsets", s.offsets, "add @BEGIN:END, in bytes of the line");
     app.flag("--characters", s.characters, "add @BEGIN:END, in characters of the line");
     app.flag("--special", s.special, "add [CLS] and [SEP]");
-    app.flag("--pairs", s.pairs, "a line is FIRST<tab>SECOND");
+    app.flag("--pairs", s.pairs, "an input line is FIRST<tab>SECOND");
     app.flag("--types", s.types, "add /0 (first text of a pair) or /1 (second)");
     const Option cut = count("--max-length", s.max_length, "cut to N tokens, special ones counted");
     app.choice("--truncate", s.truncate, {"longest", "first", "second"}, "longest (default), first or second is cut")

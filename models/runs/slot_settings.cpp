@@ -135,11 +135,12 @@ void SlotSettings::declare(Config& c, const std::string& about) {
         about +
             "project the rows of the two words beside a slot to the width of the embedding, whose table is the output "
             "matrix; false: a separate output matrix, and no projection");
-    c.add("finalization", &finalization,
-          about +
-              "which slots learn to end: those without a missing word (slot), or only those of a complete target "
-              "(sequence)",
-          {{"slot", End::slot}, {"sequence", End::sequence}});
+    c.add(
+        "finalization", &finalization,
+        about +
+            "which slots learn to end, that is, to predict that nothing is missing there: those without a missing word "
+            "(slot), or only those of a complete target (sequence)",
+        {{"slot", End::slot}, {"sequence", End::sequence}});
     c.add("end_weight", &end_weight, about + "weight of slots that learn to end; other slots have weight 1", 0, 1000);
 }
 
