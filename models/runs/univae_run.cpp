@@ -110,7 +110,7 @@ void UniVaeSettings::declare(Config& c) {
     c.add("max_length", &model.max_length,
           "longest sentence with [CLS] and [SEP]; position at which the decoder half starts", 3, 65536);
     c.add("free_length", &model.free_length,
-          "start the decoder half at the length of the sentence instead of max_length, which tells it the length");
+          "start the decoder half at the length of the sentence instead of max_length, so that it knows the length");
     declare_mask(c);
     declare_foreign(c, model.backbone);
     c.topic("Model, rarely changed");
