@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
         app.expect_commands(0);
         app.number("--repeats", options.repeats, 1, 1000,
                    "how often each line of the table is measured; the table has the median (default: 5)");
-        app.flag("--json", options.json, "print JSON, with the time of each run");
+        app.flag("--json", options.json, "print JSON, with the time of each measurement");
         app.output("--save", options.save, "FILE", "also write the JSON to a file, anew after each line of the table");
         app.flag("--turns", options.turns,
                  "for tools/bench/compare.py, which lets this program and the other software measure in turn");
