@@ -87,8 +87,8 @@ void ClassifySettings::declare(Config& c) {
         "task", &task.task,
         "what is learned, on generated examples: listops (the value of a nested expression), listops_mini (of a short "
         "one), recall (the values of keys that came before), copy (the same words once more), induction (the last "
-        "word occurred earlier: which word followed it there?), or pathfinder (whether a curve joins two points); a "
-        "path: a folder with a folder of text files for each class. docs/classify.md has examples",
+        "word occurred earlier: which word followed it there?), or pathfinder (whether a curve joins two points). Or "
+        "PATH, texts of your own: a folder with a folder of text files for each class. docs/classify.md has examples",
         names_of(task_kinds()));
     c.add("pairs", &task.pairs, "recall: number of key-value pairs", 1, 65536);
     c.add("length", &task.length, "recall, copy, induction: number of words", 1, 65536);
@@ -112,8 +112,8 @@ void ClassifySettings::declare(Config& c) {
     declare_backbone(c, model);
     declare_foreign(c, model);
     c.topic("Model, rarely changed");
-    c.add("positions", &model.positions, "P, minimum number of positions; 0: as many as the longest example needs", 0,
-          1000000);
+    c.add("positions", &model.positions,
+          "P, number of positions that the model has at least; 0: as many as the longest example needs", 0, 1000000);
     c.topic("Optimiser");
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
     c.topic("Run");

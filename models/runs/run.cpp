@@ -109,7 +109,7 @@ void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
     c.add("embedding", &b.embedding, "E, width of the embedding tables and the head; 0: C", 0, 65536);
     c.add("rotary_value", &b.rotary_value, "rotate values, too");
     c.add("rotary_base", &b.rotary_base, "base of the rotary angles: a larger base turns more slowly", 1, 1e9);
-    c.add("head_bias", &b.head_bias, "the head has biases even if bias=false");
+    c.add("head_bias", &b.head_bias, "true: the head has biases even if those of the layers are absent (bias=false)");
     c.add("norm_eps", &b.eps, "epsilon of the norms", 0, 1);
 }
 
@@ -147,9 +147,8 @@ void RunSettings::declare_tokenizer(Config& c) {
     c.topic("Text");
     c.add("vocabulary", &vocabulary, "V, size of a learned vocabulary", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
-    c.add(
-        "keep_tokens", &keep_tokens,
-        "with --init: keep the tokens of its vocabulary that occur in the text, and drop the others; false: keep all");
+    c.add("keep_tokens", &keep_tokens,
+          "with --init: drop the tokens of its vocabulary that do not occur in the text; false: drop none");
 }
 
 void RunSettings::declare_training(Config& c) {

@@ -173,10 +173,11 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             options.number("--threads", common.threads, 1, 1024, "CPU threads (default: all this process may use)");
             const Option seed = options.value("--seed", common.seed, "N", "seed of all random numbers (default: 1)");
             if (together == Together::yes)
-                options.number("--patience", processes().patience, 1.0, 1e6,
-                               "with several processes: end all processes if one does not answer for S seconds "
-                               "(default: 600)",
-                               "S");
+                options.number(
+                    "--patience", processes().patience, 1.0, 1e6,
+                    "if several processes share the work (docs/distributed.md): end all of them if one does not "
+                    "answer for S seconds (default: 600)",
+                    "S");
             options.heading("Options");
             setup(options);
             check_values(app);
