@@ -148,7 +148,7 @@ void RunSettings::declare_tokenizer(Config& c) {
     c.add("vocabulary", &vocabulary, "V, size of a learned vocabulary", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
     c.add("keep_tokens", &keep_tokens,
-          "with --init: drop the tokens of its vocabulary that do not occur in the text; false: drop none");
+          "keep only those tokens of the vocabulary of --init that occur in the text; false: keep all of them");
 }
 
 void RunSettings::declare_training(Config& c) {
