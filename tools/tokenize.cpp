@@ -22,7 +22,7 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.heading(reading);
     app.flag("--cased", s.cased, "keep upper case and accents");
     app.choice("--rules", s.rules, {"google", "hugging-face"}, "google (BERT's; default) or hugging-face");
-    count("--max-word", s.max_word, "longest word (200; hugging-face: 100)");
+    count("--max-word", s.max_word, "longer words become [UNK] (200 characters; hugging-face: 100)");
     app.choice("--unknown", s.unknown, {"word", "character"}, "what becomes [UNK]: a word (default) or character");
     app.flag("--single-digits", s.single_digits, "make every digit a token");
     app.flag("--recognise", s.recognise, "read [MASK] and the like in text as tokens");

@@ -148,7 +148,8 @@ void RunSettings::declare_tokenizer(Config& c) {
     c.add("vocabulary", &vocabulary, "V, size of a learned vocabulary", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
     c.add("keep_tokens", &keep_tokens,
-          "keep only those tokens of the vocabulary of --init that occur in the text; false: keep all of them");
+          "true: make the vocabulary of --init smaller, by keeping only the tokens that occur in the text; false: "
+          "keep all tokens");
 }
 
 void RunSettings::declare_training(Config& c) {
