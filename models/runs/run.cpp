@@ -58,7 +58,9 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("width", &b.width, "C, model width", 2, 65536);
     c.add("heads", &b.heads, "H, attention heads", 1, 1024);
     c.add("inner", &b.inner, "F, inner width of the feed-forward layer", 1, 262144);
-    c.add("rotary", &b.rotary, "rotary positions; false: a position table, the default if the attention cannot rotate");
+    c.add("rotary", &b.rotary,
+          "rotary positions; false: a position table. The default is false if a kind of attention does not support "
+          "rotary positions");
     c.add("kv_heads", &b.kv_heads, "G, heads of keys and values, a divisor of heads; 0: as many as heads", 0, 1024);
     c.add("pre_norm", &b.pre_norm, "norms stand before attention and feed-forward part; false: after them, as in BERT");
     c.add("norm", &b.norm, "kind of the norms: layer norm, or RMSNorm, which has no mean and no bias",

@@ -49,8 +49,9 @@ void UniVaeSettings::declare(Config& c) {
     c.add("latent_kinds", &kinds_by_layer,
           "kind of each latent layer, from the lowest, as in gaussian,vq, in place of latent=; empty: all are "
           "of the kind latent=");
-    c.add("latent_projection", &model.latent.projects,
-          "project the row of [CLS] to a latent and back; false: the row is the latent, and latent_size = width");
+    c.add(
+        "latent_projection", &model.latent.projects,
+        "project the row of [CLS] to a latent and back; false: the row is the latent, which needs latent_size = width");
     c.add(
         "latent_deviation", &model.latent.out_deviation,
         "standard deviation of the initial weights of Out, the map from a latent z to a row; 0: such that Out(z) is as "
