@@ -150,8 +150,8 @@ void RunSettings::declare_tokenizer(Config& c) {
     c.add("vocabulary", &vocabulary, "V, size of a learned vocabulary", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
     c.add("keep_tokens", &keep_tokens,
-          "true: make the vocabulary of --init smaller, by keeping only the tokens that occur in the text; false: "
-          "keep all tokens");
+          "true: of the vocabulary of --init, keep only the tokens that occur in the text, so that it gets smaller; "
+          "false: leave it as it is");
 }
 
 void RunSettings::declare_training(Config& c) {
