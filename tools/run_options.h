@@ -91,8 +91,8 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
         app.group("of masked diffusion (objectives diffusion, block-diffusion; univae with decoder=diffusion)");
     group.choice("--order", o.order, unmask_orders(),
                  "which hidden places are written first: random (default if tokens are sampled), confidence (largest "
-                 "probability; default otherwise), margin (largest lead of the best token), or entropy (smallest "
-                 "entropy)");
+                 "probability; default otherwise), margin (largest difference between the probabilities of the best "
+                 "and the second-best token), or entropy (smallest entropy)");
     group.number("--per-pass", o.per_pass, 1, 65536, "places that a pass writes (default: 1)", "M");
     group.number("--steps", o.steps, 1, 65535,
                  "write all places in T passes, called steps (default: as many as --per-pass needs)", "T");

@@ -69,7 +69,8 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
           "kind of the feed-forward part; swiglu and geglu have a gate beside each of the F columns; relu2 is the "
           "square of ReLU",
           names_of(feed_forward_kinds()));
-    c.add("bias", &b.bias, "biases of the layers and the head; false: none but those of layer norms");
+    c.add("bias", &b.bias,
+          "biases of the layers and of the output head, which predicts tokens; false: none but those of layer norms");
     c.add("gelu", &b.gelu, "exact, or the tanh approximation, in ffn=gelu and geglu",
           {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
     c.topic("Attention");
@@ -108,10 +109,11 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
 void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
     c.topic("Model, rarely changed");
     c.add("types", &b.types, "number of segment ids", 1, 65536);
-    c.add("embedding", &b.embedding, "E, width of the embedding tables and the head; 0: C", 0, 65536);
+    c.add("embedding", &b.embedding, "E, width of the embedding tables and of the output head; 0: C", 0, 65536);
     c.add("rotary_value", &b.rotary_value, "rotate values, too");
     c.add("rotary_base", &b.rotary_base, "base of the rotary angles: a larger base turns more slowly", 1, 1e9);
-    c.add("head_bias", &b.head_bias, "true: the head has biases even if those of the layers are absent (bias=false)");
+    c.add("head_bias", &b.head_bias,
+          "true: the output head has biases even if those of the layers are absent (bias=false)");
     c.add("norm_eps", &b.eps, "epsilon of the norms", 0, 1);
 }
 

@@ -62,7 +62,7 @@ void UniVaeSettings::declare(Config& c) {
     c.add("learn_kappa", &model.latent.learn_kappa,
           "vmf, power_spherical: learn the kappa of each latent layer, starting from the setting kappa");
     c.add("source_prior", &model.latent.source_prior,
-          "gaussian: with conditional=true, learn the prior of the latents from the source alone");
+          "gaussian: with conditional=true, compute the prior of the latents from the source, instead of N(0, 1)");
     c.add("free_bits", &model.latent.free_bits, "nats per latent layer below which the KL is not reduced further", 0,
           1e6);
     c.add(

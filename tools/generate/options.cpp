@@ -53,7 +53,7 @@ Groups declared(Options& app, Writing& w) {
             "--resample", w.resample, "SLICE",
             "reconstruct, but draw a part of the latents again, given the others; SLICE names the part: I:J (the "
             "latents of all layers are one vector, the lowest layer first; elements I to J-1 of it, as in Python) or "
-            "layers:I:J (all latents of the latent layers I to J-1, the lowest of which is 0)"),
+            "layers:I:J (all latents of the latent layers I to J-1, counted from 0 at the lowest latent layer)"),
         latents.value("--swap", w.swap, "SLICE", "lines A<TAB>B: reconstruct A with this part of the latents of B"),
         latents.flag("--interpolate", w.interpolate, "lines A<TAB>B: sentences between A and B, separated by tabs"),
         latents.flag("--codes", w.codes, "print the code of every input line (latent=vq or latent=fsq)"),
