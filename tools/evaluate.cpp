@@ -129,9 +129,9 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
     latents.number("--importance", how.importance, 1, 100000, "importance samples per sentence (default: 20)", "S");
     declare_samples(latents, how.sampling);
     latents.flag("--swap", how.swap,
-                 "exchange the latents of one latent layer at a time, then those of the lower and of the upper half "
-                 "of these layers, with those of another sentence, and measure which of the two sentences the result "
-                 "resembles");
+                 "replace some latents of a sentence by those of another one, and measure which of both sentences the "
+                 "result resembles: first the latents of each latent layer alone, then those of the lower half and "
+                 "those of the upper half of these layers");
     Options texts = app.group("of univae, and of unilm trained on sentences, not pairs");
     texts.number("--samples", how.samples, 1, 1000000,
                  "number of samples to draw and measure (default: 1000; for unilm: none)");

@@ -99,8 +99,8 @@ void ClassifySettings::declare(Config& c) {
           16, 256);
     c.add("levels", &task.levels, "pathfinder: levels of grey", 4, 256);
     c.add("paired", &task.paired,
-          "files: PATH has two folders, which are not classes here; an example is a text from each, and the model "
-          "learns whether both belong together, as texts in files of the same name do");
+          "files: PATH has two folders, which are not classes here; an example is one text from each folder, and the "
+          "model learns whether both belong together; two texts belong together if their files have the same name");
     c.add("max_length", &task.max_length, "files: bytes or tokens that are read of each file; the rest is cut", 1,
           65536);
     c.add("tokens", &task.tokens,

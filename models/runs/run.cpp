@@ -70,7 +70,8 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
           "square of ReLU",
           names_of(feed_forward_kinds()));
     c.add("bias", &b.bias,
-          "biases of the layers and of the output head, which predicts tokens; false: none but those of layer norms");
+          "biases of the layers and of the output head, which makes the predictions; false: none but those of layer "
+          "norms");
     c.add("gelu", &b.gelu, "exact, or the tanh approximation, in ffn=gelu and geglu",
           {{"erf", GeluKind::erf}, {"tanh", GeluKind::tanh}});
     c.topic("Attention");
