@@ -126,7 +126,8 @@ class ComparisonTable {
 // Declares the groups of options, and returns them.
 OptionGroups declare_groups(Options& app, Measuring& how) {
     Options latents = app.group("of univae");
-    latents.number("--importance", how.importance, 1, 100000, "importance samples per sentence (default: 20)", "S");
+    latents.number("--importance", how.importance, 1, 100000,
+                   "latents drawn for each sentence to estimate log p(x) by importance sampling (default: 20)", "S");
     declare_samples(latents, how.sampling);
     latents.flag("--swap", how.swap,
                  "replace some latents of a sentence by those of another one, and measure which of both sentences the "
@@ -174,7 +175,9 @@ struct LabelMeasuring {
             "its lines (./generate --vectors saves such vectors). Every fifth line is for the test, the others are for "
             "training");
         own.number("--labels", labels, 0, 1000000,
-                   "train the classifiers on N lines of each label; 0: on all lines for training (default: 0)", "N,...")
+                   "train the classifiers on N lines of each label; 0: on all lines for training (default: 0). "
+                   "Several numbers: a result for each",
+                   "N,...")
             .list()
             .needs(file);
         own.number("--draws", draws, 1, 1000,

@@ -98,11 +98,10 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
                  "write all places in T passes, called steps (default: as many as --per-pass needs)", "T");
     group.choice("--plan", o.plan, unmask_plans(),
                  "with --steps: how the share of written places grows from step to step: linear (default) or cosine");
-    group.number(
-        "--entropy-bound", o.entropy_bound, 0.0, 1e9,
-        "in each pass, write places in the order of --order, as many as possible while the sum of their entropies "
-        "minus the largest of these entropies is at most G",
-        "G");
+    group.number("--entropy-bound", o.entropy_bound, 0.0, 1e9,
+                 "in each pass, write as many places as possible, in the order of --order, such that the sum of their "
+                 "entropies, without the largest one, is at most G",
+                 "G");
     group.number("--choice-temperature", o.choice_temperature, 0.0, 1e9,
                  "noise in the order of the places (default: 0)", "X");
     group.number(

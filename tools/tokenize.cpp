@@ -22,7 +22,8 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.heading(reading);
     app.flag("--cased", s.cased, "keep upper case and accents");
     app.choice("--rules", s.rules, {"google", "hugging-face"}, "google (BERT's; default) or hugging-face");
-    count("--max-word", s.max_word, "longer words become [UNK] (200 characters; hugging-face: 100)");
+    count("--max-word", s.max_word,
+          "words of more than N characters become [UNK] (default: 200; with --rules hugging-face: 100)");
     app.choice("--unknown", s.unknown, {"word", "character"}, "what becomes [UNK]: a word (default) or character");
     app.flag("--single-digits", s.single_digits, "make every digit a token");
     app.flag("--recognise", s.recognise, "read [MASK] and the like in text as tokens");
@@ -59,7 +60,7 @@ void add_options(Options& app, TokenizeSettings& s) {
     const Option train =
         app.number("--train", s.train, 6, 10'000'000,
                    "learn a vocabulary of SIZE tokens from the text, and write it to the file of --vocab", "SIZE");
-    count("--min-count", s.min_count, "minimum count of a token in the text (2)").needs(train);
+    count("--min-count", s.min_count, "minimum count of a token in the text (default: 2)").needs(train);
     app.heading("Options");  // for the options of all programs, which run_program() declares
 }
 

@@ -65,8 +65,8 @@ void TrainOptions::declare(Config& c) {
           "average them (--average)",
           1, 1000000);
     c.add("recompute", &recompute,
-          "names of tensors, as in decoder.layer.*, whose values are not kept but recomputed in the backward pass; "
-          "./inspect program lists the names");
+          "names of tensors (* stands for any characters) whose values are not kept but recomputed in the backward "
+          "pass; ./inspect program lists the names");
     c.add("parts", &parts, "parts of a batch, computed one after the other: a larger batch in the same memory", 1,
           65536);
     c.add("plan_memory", &plan_memory,

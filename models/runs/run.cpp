@@ -59,7 +59,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("heads", &b.heads, "H, attention heads", 1, 1024);
     c.add("inner", &b.inner, "F, inner width of the feed-forward layer", 1, 262144);
     c.add("rotary", &b.rotary,
-          "rotary positions; false: a position table. The default is false if a kind of attention does not support "
+          "rotary positions; false: a position table. The default is false if a kind in attention= does not support "
           "rotary positions");
     c.add("kv_heads", &b.kv_heads, "G, heads of keys and values, a divisor of heads; 0: as many as heads", 0, 1024);
     c.add("pre_norm", &b.pre_norm, "norms stand before attention and feed-forward part; false: after them, as in BERT");
@@ -112,7 +112,9 @@ void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
     c.add("types", &b.types, "number of segment ids", 1, 65536);
     c.add("embedding", &b.embedding, "E, width of the embedding tables and of the output head; 0: C", 0, 65536);
     c.add("rotary_value", &b.rotary_value, "rotate values, too");
-    c.add("rotary_base", &b.rotary_base, "base of the rotary angles: a larger base turns more slowly", 1, 1e9);
+    c.add("rotary_base", &b.rotary_base,
+          "base of the rotary angles: with a larger base, the angles grow more slowly from position to position", 1,
+          1e9);
     c.add("head_bias", &b.head_bias,
           "true: the output head has biases even if those of the layers are absent (bias=false)");
     c.add("norm_eps", &b.eps, "epsilon of the norms", 0, 1);
