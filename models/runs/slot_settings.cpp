@@ -110,8 +110,8 @@ void SlotSettings::declare(Config& c, const std::string& about) {
     c.add_path(
         "order", &order,
         about +
-            "a slot is a gap between two words (tokens) of an unfinished target, and learns to insert the words that "
-            "are missing there: " +
+            "order in which a slot, which is a gap between two words (tokens) of an unfinished target, learns to "
+            "insert the words that are missing there: " +
             rules + "or a file with a number for every token (small numbers first)",
         names_of(orders()));
     // InsertionRule (objective.h) defines the distance of a missing word. The smallest distance gets the largest share.

@@ -48,7 +48,9 @@ Groups declared(Options& app, Writing& w) {
 
     Options latents = app.group("of univae");
     const Option ways[] = {
-        latents.flag("--reconstruct", w.reconstruct, "reconstruct every input line"),
+        latents.flag(
+            "--reconstruct", w.reconstruct,
+            "reconstruct every input line; if the run was trained with pairs=true, write the target of every source"),
         latents.value(
             "--resample", w.resample, "SLICE",
             "reconstruct, but draw a part of the latents again, given the others; SLICE names the part: I:J (the "
