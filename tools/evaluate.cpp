@@ -131,8 +131,8 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
     declare_samples(latents, how.sampling);
     latents.flag("--swap", how.swap,
                  "replace some latents of a sentence by those of another one, and measure which of the two sentences "
-                 "the result resembles. Replaced are first the latents of each latent layer alone, then those of the "
-                 "lower half of these layers, then those of the upper half");
+                 "the result resembles. This is done for the latents of each latent layer alone, for those of the "
+                 "lower half of these layers, and for those of the upper half");
     Options texts = app.group("of univae, and of unilm trained on sentences, not pairs");
     texts.number("--samples", how.samples, 1, 1000000,
                  "number of samples to draw and measure (default: 1000; for unilm: none)");

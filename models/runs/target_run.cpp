@@ -188,7 +188,7 @@ void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooth
               "share of the target probability that is spread over all words in training", 0, 0.99);
     c.topic("Model, rarely changed");
     c.add("positions", &stack.positions,
-          "P, number of positions that the model has at least; 0: as many as the longest texts need", 0, 1000000);
+          "P, minimum number of positions of the model; 0: as many as the longest texts need", 0, 1000000);
     c.topic("Optimiser");
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
     declare_tokenizer(c);

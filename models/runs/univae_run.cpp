@@ -116,7 +116,7 @@ void UniVaeSettings::declare(Config& c) {
     declare_foreign(c, model.backbone);
     c.topic("Model, rarely changed");
     c.add("positions", &model.backbone.positions,
-          "P, number of positions that the model has at least; 0: as many as both halves need", 0, 1000000);
+          "P, minimum number of positions of the model; 0: as many as both halves need", 0, 1000000);
     c.topic("Optimiser");
     c.add("batch_tokens", &batch_tokens, "tokens of a batch, counted in the encoder half alone", 2, 1000000);
     declare_tokenizer(c);
