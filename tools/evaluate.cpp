@@ -175,8 +175,8 @@ struct LabelMeasuring {
             "its lines (./generate --vectors saves such vectors). Every fifth line is for the test, the others are for "
             "training");
         own.number("--labels", labels, 0, 1000000,
-                   "train the classifiers on N lines of each label; 0: on all lines for training (default: 0). "
-                   "Several numbers: a result for each",
+                   "train the classifiers on N lines of each label; 0: on all lines but those for the test (default: "
+                   "0). Several numbers: a result for each",
                    "N,...")
             .list()
             .needs(file);

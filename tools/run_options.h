@@ -36,8 +36,8 @@ inline std::string help_of_runs(const Options& app, const OptionGroups& groups, 
 inline void declare_average(Options& app, int& count) {
     app.number(
         "--average", count, 1, 1000000,
-        "use the mean weights of the last N checkpoints (default: the weights of the last one or, if the run has ema=, "
-        "their moving average; 1: the weights of the last one in any case)");
+        "use the mean weights of the last N checkpoints; 1: the weights of the last checkpoint, even if the run has "
+        "ema=. Default: the weights of the last checkpoint or, if the run has ema=, the moving average of the weights");
 }
 
 // Declares the options for drawing samples from a UniVAE.

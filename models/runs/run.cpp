@@ -66,8 +66,8 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add("norm", &b.norm, "kind of the norms: layer norm, or RMSNorm, which has no mean and no bias",
           names_of(norm_kinds()));
     c.add("ffn", &b.ffn,
-          "kind of the feed-forward part; swiglu and geglu have a gate beside each of the F columns; relu2 is the "
-          "square of ReLU",
+          "kind of the feed-forward part; swiglu and geglu multiply each of the F inner numbers by a gate, a second "
+          "number that is computed for it; relu2 is the square of ReLU",
           names_of(feed_forward_kinds()));
     c.add("bias", &b.bias,
           "biases of the layers and of the output head, which makes the predictions; false: none but those of layer "
