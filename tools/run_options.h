@@ -114,8 +114,8 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
     group.number(
         "--lengths", o.lengths, 1, 65536,
         "for runs with the training setting canvas=drawn, which choose the length of a target before they write it: "
-        "write a target for each of the L most likely lengths, and take the best (default: 1; samples have a random "
-        "length)",
+        "write a target for each of the L most likely lengths, and take the best (default: 1). If tokens are sampled, "
+        "so is the length",
         "L");
     group.flag("--ends-last", o.ends_last, "write the end of a text only when all places before it are written");
     return group;
