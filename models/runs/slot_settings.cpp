@@ -126,8 +126,8 @@ void SlotSettings::declare(Config& c, const std::string& about) {
           {{"factorised", Location::factorised}, {"joint", Location::joint}});
     c.add("contextual_bias", &contextual_bias,
           about +
-              "add a bias for each word to the logits, the same in all slots, computed from the maximum of the slots' "
-              "vectors, element by element");
+              "add a bias for each word to the logits, the same in all slots; it is computed from the element-wise "
+              "maximum of the slots' vectors");
     c.add("mixture", &mixture,
           about + "number of softmaxes whose mixture gives the probabilities of the words; 1: no mixture", 1, 64);
     c.add(
