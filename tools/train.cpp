@@ -180,7 +180,7 @@ std::string help_of(const Options& app, const Strings& words, bool all) {
         return settings_of(kind_of(words), words) + "\n" +
                paragraph(
                    "A setting is given as KEY=VALUE; the list shows the default values. ./train --help lists the "
-                   "options.");
+                   "main options, ./train --help-all lists all.");
     return paragraph(description) + "\n" + paragraph("Usage: ./train [MODEL] [KEY=VALUE ...] [OPTION ...]") +
            help_list("Models (an objective may be given instead; ./inspect models lists both)", models, column) +
            app.help(often, column) + "\n" +

@@ -77,8 +77,8 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.topic("Attention");
     c.add_words(
         "attention", &b.attention,
-        "kind of attention, or WORDS, kinds by part and layer: 'A lsh; B softmax | layers 0:2: window' (mask= says "
-        "what A and B are); ./inspect attention lists the kinds",
+        "kind of attention, or a text (WORDS) with a kind for each part and layer, as in 'A lsh; B softmax | layers "
+        "0:2: window' (mask= says what A and B are); ./inspect attention lists the kinds",
         names_of(attention_kinds()), [](const std::string& words) { AttentionWords(words, 0); });
     c.follows("rotary", [&b, start = b.rotary] {
         const AttentionWords words(b.attention, 0);

@@ -102,7 +102,9 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     c.add("clues", &made.clues,
           "sudoku: number of given digits; more where these would leave several solutions; 0: 2/5 of the cells", 0, 81);
     c.add("max_length", &max_length,
-          "longest source, or sentence without a target, with [CLS] and [SEP]; longer ones are cut", 3, 65536);
+          "largest number of tokens, with [CLS] and [SEP], of a source or, in a text without targets, of a sentence; "
+          "longer ones are cut",
+          3, 65536);
     c.add("max_target", &max_target, "longest target with its [SEP]; longer ones are cut", 2, 65536);
     c.add("source_type", &how.source_type, "segment id of a source", 0, 65535);
     c.add("target_type", &how.target_type, "segment id of a target", 0, 65535);

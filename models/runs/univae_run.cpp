@@ -71,7 +71,7 @@ void UniVaeSettings::declare(Config& c) {
         "mean of the batch",
         {"sentence", "number", "batch"});
     declare_flow(c, model.latent.flow, "flow: ");
-    c.add("levels", &model.latent.levels, "fsq: number of levels of each number", 2, 65536);
+    c.add("levels", &model.latent.levels, "fsq: how many values (levels) each number of a latent can take", 2, 65536);
     c.add("codes", &model.latent.codes, "vq: number of codes in a codebook", 1, 1000000);
     c.add("groups", &model.latent.groups, "vq: number of parts of a latent, each with its own codebook", 1, 65536);
     c.add("commitment", &model.latent.commitment, "vq: weight of the distance to the codes", 0, 1000);
@@ -83,9 +83,9 @@ void UniVaeSettings::declare(Config& c) {
     c.topic("Decoder half");
     using Decoder = UniVaeOptions::Decoder;
     c.add("decoder", &model.decoder,
-          "a sequence has two halves: the encoder half, which is the sentence that is encoded, and the decoder half, "
-          "which is written from the latents: from left to right, by insertion of words, or by masked diffusion (all "
-          "words are masked at first, and replaced in several passes)",
+          "how the decoder half is written from the latents: from left to right, by insertion of words, or by masked "
+          "diffusion (all words are masked at first, and replaced in several passes). A sequence has two halves: the "
+          "encoder half is the sentence that is encoded, the decoder half the sentence that is written",
           {{"causal", Decoder::causal}, {"insertion", Decoder::insertion}, {"diffusion", Decoder::diffusion}});
     slots.declare(c, "decoder=insertion: ");
     c.topic("Objective");

@@ -94,11 +94,11 @@ std::vector<QuerySegment> read_patterns(std::string words, int heads, const Refu
 struct ByHeadOptions {
     std::string patterns;
     void declare(AttentionSettings& s) {
-        s.add(
-            "patterns", &patterns,
-            "places that heads see, as in '0:2 block=8 | 2:4 stride=8' (0:2: heads 0 and 1); empty: half of the heads "
-            "see nearby places, the other half every l-th place, with l the square root of the number of positions",
-            {});
+        s.add("patterns", &patterns,
+              "positions that heads see, as in '0:2 block=8 | 2:4 stride=8' (0:2: heads 0 and 1); empty: half of the "
+              "heads see nearby positions, the other half every l-th position, with l the square root of the number of "
+              "positions",
+              {});
     }
 };
 

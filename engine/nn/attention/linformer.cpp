@@ -23,9 +23,11 @@ struct LinformerOptions {
     bool value_weights = false;
     std::string sharing = "none";
     void declare(AttentionSettings& s) {
-        s.add("slots", &slots, "rows that keys are packed into", 1, 65536);
+        s.add("slots", &slots, "number of packed rows, into which keys are packed", 1, 65536);
         s.add("value_weights", &value_weights, "pack values with weights of their own; false: with those of the keys");
-        s.add("sharing", &sharing, "one table of weights for all heads of a layer, or for all heads of all layers",
+        s.add("sharing", &sharing,
+              "tables of weights: one for each head of each layer (none), for all heads of a layer (headwise), or for "
+              "all heads of all layers (layerwise)",
               {"none", "headwise", "layerwise"});
     }
     // Number of tables: E for the keys and F for the values, or only E for both.
