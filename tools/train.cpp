@@ -210,10 +210,11 @@ int main(int argc, char** argv) {
                 "--init", a.wanted.initial, "FOLDER",
                 "start with the weights and vocabulary of a run or of a Hugging Face BERT, RoFormer or NomicBERT");
             app.output("--out", a.wanted.out, "DIR", "run folder (default: runs/MODEL-NNN)");
-            app.input("--resume", a.resume, "DIR", "finish a run as planned; train a finished run ten minutes more");
+            app.input("--resume", a.resume, "DIR",
+                      "continue a run: an interrupted one to its planned end, a finished one for ten more minutes");
             app.number("--minutes", a.minutes, 0.0, 1e6,
                        "stop after M minutes (default: 10 for a new run; 0: no limit)", "M");
-            app.flag("--dry-run", a.dry_run, "print sizes, memory and the first batch as text; create no files");
+            app.flag("--dry-run", a.dry_run, "print sizes, memory and the first batch; create no files");
             app.heading(rarely);
             app.input("--config", a.wanted.config, "FILE", "settings from a file; key=value overrides it");
             app.input("--dev", a.wanted.held_out, "FILE", "held-out text (default: one line in fifty)");

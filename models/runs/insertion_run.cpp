@@ -20,7 +20,11 @@ void InsertionSettings::declare(Config& c) {
     c.add("objective", &objective, "insertion: an encoder and a decoder; or insertion-one-stack, kermit");
     slots.declare(c);
     c.topic("Insertion");
-    c.add("canvases", &how.canvases, "partial targets per sentence in a step; they share one encoder pass", 1, 16);
+    c.add(
+        "canvases", &how.canvases,
+        "number of unfinished targets that are made from each target in a step; its source is encoded once for all of "
+        "them",
+        1, 16);
     declare_backbone(c, model.stack);
     declare_decoder(c, model);
     declare_reading(c, model.stack);

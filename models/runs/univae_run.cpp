@@ -78,7 +78,7 @@ void UniVaeSettings::declare(Config& c) {
     c.add("decay", &model.latent.decay, "vq: decay of the codebooks' moving average", 0, 1);
     c.add("prior_sentences", &prior_sentences,
           "after training, a prior is fitted to the latents of this many training sentences; ./generate draws latents "
-          "from it, instead of from the prior of the KL; 0: none is fitted",
+          "from it, instead of from the prior of the loss; 0: none is fitted",
           0, 100000000);
     c.topic("Decoder half");
     using Decoder = UniVaeOptions::Decoder;
@@ -107,7 +107,8 @@ void UniVaeSettings::declare(Config& c) {
     c.topic("Text");
     c.add("pairs", &pairs, "read source<TAB>target: encode the source into the latents, and generate the target");
     c.add("conditional", &model.conditional,
-          "with pairs=true: encode source and target into the latents, and let the decoder half read the source, too");
+          "with pairs=true: the encoder half has source and target, and the decoder half sees the source besides the "
+          "latents");
     c.add("max_length", &model.max_length,
           "longest sentence with [CLS] and [SEP]; position at which the decoder half starts", 3, 65536);
     c.add("free_length", &model.free_length,
