@@ -100,7 +100,9 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     c.add("level", &made.level, "star_graph: size of the graph", names_of(star_levels()));
     c.add("grid", &made.grid, "sudoku: 4, 6 or 9, the number of rows, of columns, of boxes and of digits", 4, 9);
     c.add("clues", &made.clues,
-          "sudoku: number of given digits; more where these would leave several solutions; 0: 2/5 of the cells", 0, 81);
+          "sudoku: number of given digits; a puzzle with several solutions gets more digits; 0: 2/5 of the "
+          "cells",
+          0, 81);
     c.add("max_length", &max_length,
           "largest number of tokens, with [CLS] and [SEP], of a source or, in a text without targets, of a sentence; "
           "longer ones are cut",

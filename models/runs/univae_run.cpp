@@ -94,15 +94,14 @@ void UniVaeSettings::declare(Config& c) {
           "and power_spherical, too",
           0, 1000);
     c.add("kl_schedule", &kl_schedule,
-          "gaussian, gaussian_chain, flow: schedule of beta (also for vmf and power_spherical with learn_kappa=true)",
+          "gaussian, gaussian_chain, flow: the weight of the KL is always beta, grows from 0 to beta once (linear), "
+          "or several times (cyclical). With learn_kappa=true, also for vmf and power_spherical",
           {"constant", "linear", "cyclical"});
-    c.add(
-        "noise_from", &noise_from,
-        "share of the training schedule, from its start, in which latents have almost no noise: at first, the model is "
-        "an auto-encoder",
-        0, 1);
-    c.add("noise_over", &noise_over, "share of the training schedule in which the noise then grows to its full size", 0,
-          1);
+    c.add("noise_from", &noise_from,
+          "share of the planned steps (schedule_steps), from the first one, in which latents have almost no noise: at "
+          "first, the model is an auto-encoder",
+          0, 1);
+    c.add("noise_over", &noise_over, "share of the planned steps in which the noise then grows to its full size", 0, 1);
     c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK] in training", 0, 1);
     c.topic("Text");
     c.add("pairs", &pairs, "read source<TAB>target: encode the source into the latents, and generate the target");
