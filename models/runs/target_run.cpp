@@ -95,7 +95,8 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
           "a puzzle and its solution; none: read a text",
           tasks);
     c.add("length", &made.length, "copy, reverse, sort: maximum number of words", 0, 4096);
-    c.add("words", &made.words, "number of different words; 0: 32, or for star_graph as many as a graph has nodes", 0,
+    c.add("words", &made.words,
+          "number of different words in generated pairs; 0: 32, or for star_graph as many as a graph has nodes", 0,
           65536);
     c.add("level", &made.level, "star_graph: size of the graph", names_of(star_levels()));
     c.add("grid", &made.grid, "sudoku: 4, 6 or 9, the number of rows, of columns, of boxes and of digits", 4, 9);
@@ -104,8 +105,8 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
           "cells",
           0, 81);
     c.add("max_length", &max_length,
-          "largest number of tokens, with [CLS] and [SEP], of a source or, in a text without targets, of a sentence; "
-          "longer ones are cut",
+          "largest number of tokens of a source, or of a sentence if the text has no targets; [CLS] and [SEP] count, "
+          "too; what is longer is cut",
           3, 65536);
     c.add("max_target", &max_target, "longest target with its [SEP]; longer ones are cut", 2, 65536);
     c.add("source_type", &how.source_type, "segment id of a source", 0, 65535);

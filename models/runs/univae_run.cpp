@@ -78,7 +78,7 @@ void UniVaeSettings::declare(Config& c) {
     c.add("decay", &model.latent.decay, "vq: decay of the codebooks' moving average", 0, 1);
     c.add("prior_sentences", &prior_sentences,
           "after training, a prior is fitted to the latents of this many training sentences; ./generate draws latents "
-          "from it, instead of from the prior of the loss; 0: none is fitted",
+          "from it, instead of from the prior in the KL of the loss; 0: none is fitted",
           0, 100000000);
     c.topic("Decoder half");
     using Decoder = UniVaeOptions::Decoder;
