@@ -96,10 +96,12 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
           tasks);
     c.add("length", &made.length, "copy, reverse, sort: maximum number of words", 0, 4096);
     c.add("words", &made.words,
-          "number of different words in generated pairs; 0: 32, or for star_graph as many as a graph has nodes", 0,
-          65536);
+          "copy, reverse, sort, star_graph: number of different words; 0: 32, for star_graph as many as a graph has "
+          "nodes",
+          0, 65536);
     c.add("level", &made.level, "star_graph: size of the graph", names_of(star_levels()));
-    c.add("grid", &made.grid, "sudoku: 4, 6 or 9, the number of rows, of columns, of boxes and of digits", 4, 9);
+    c.add("grid", &made.grid,
+          "sudoku: the number of rows, of columns, of boxes and of digits; only 4, 6 and 9 are possible", 4, 9);
     c.add("clues", &made.clues,
           "sudoku: number of given digits; a puzzle with several solutions gets more digits; 0: 2/5 of the "
           "cells",

@@ -53,7 +53,7 @@ inline std::string special_value(const std::string& model, const std::string& ke
              {"patterns", "0:1 window=1 | 1:2 stride=3"},
              {"buckets", "8"},
              {"groups", "4"},
-             {"words", "12"},
+             {"words", "60"},
              {"tokens", "words"},
              {"keep", "3"},
              {"masking", "spans"},

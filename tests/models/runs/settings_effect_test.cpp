@@ -211,7 +211,6 @@ Values context_of(const std::string& key) {
         {"source_prior", {{"pairs", "true"}, {"conditional", "true"}}},
         {"positions", {{"rotary", "false"}}},
         {"head_bias", {{"bias", "false"}}},
-        {"words", {{"task", "copy"}}},
         {"span_stop", {{"masking", "spans"}}},
         {"span_longest", {{"masking", "spans"}}},
         {"held_out", {{"held_out", "2"}}},
