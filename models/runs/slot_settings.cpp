@@ -68,11 +68,11 @@ const std::vector<Order>& orders() {
     static const std::vector<Order> all = {
         {"left_to_right", "only the next word", nullptr},
         {"binary_tree", "the middle word first", nullptr},
-        {"uniform", "all words with equal weight, in any order", nullptr},
+        {"uniform", "all missing words with equal weight", nullptr},
         {"frequency", "frequent words first", by_frequency},
         {"length", "long words first", by_length},
         {"alphabetical", "in alphabetical order", by_alphabet},
-        {"random", "in a random order, drawn from the seed", by_chance},
+        {"random", "one random order of all tokens, drawn from the seed", by_chance},
     };
     return all;
 }
@@ -130,11 +130,11 @@ void SlotSettings::declare(Config& c, const std::string& about) {
               "maximum of the slots' vectors");
     c.add("mixture", &mixture,
           about + "number of softmaxes whose mixture gives the probabilities of the words; 1: no mixture", 1, 64);
-    c.add(
-        "slot_projection", &projection,
-        about +
-            "project the rows of the two words beside a slot to the width of the embedding, whose table is the output "
-            "matrix; false: a separate output matrix, and no projection");
+    c.add("slot_projection", &projection,
+          about +
+              "true: project the vectors that the last layer gives for the two words beside a slot to the width of the "
+              "embedding, and use the embedding table as the output matrix; false: a separate output matrix, and no "
+              "projection");
     c.add(
         "finalization", &finalization,
         about +
