@@ -146,8 +146,8 @@ void RunSettings::declare_mask(Config& c) {
     c.add("mask", &mask,
           "masks in words, in place of the usual ones: 'A full; B causal | layers 2:: A full; B causal sees A[0]' "
           "(\"layers 2::\" means from layer 2 on). A is the source, B the target, A[0] the first position of the "
-          "source; in univae, A is the encoder half of the sequence, and B the decoder half (see decoder=); in "
-          "classify, all is A. docs/add-a-mask.md has the rules");
+          "source; in univae, A is the encoder half of the sequence, and B the decoder half (decoder= in ./train "
+          "univae --help); in classify, all is A. docs/add-a-mask.md has the rules");
 }
 
 void RunSettings::declare_tokenizer(Config& c) {

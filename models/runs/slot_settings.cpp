@@ -72,7 +72,7 @@ const std::vector<Order>& orders() {
         {"frequency", "frequent words first", by_frequency},
         {"length", "long words first", by_length},
         {"alphabetical", "in alphabetical order", by_alphabet},
-        {"random", "one random order of all tokens, drawn from the seed", by_chance},
+        {"random", "one random order of the vocabulary, drawn from the seed", by_chance},
     };
     return all;
 }
@@ -112,7 +112,7 @@ void SlotSettings::declare(Config& c, const std::string& about) {
         about +
             "order in which a slot, which is a gap between two words (tokens) of an unfinished target, learns to "
             "insert the words that are missing there: " +
-            rules + "or a file with a number for every token (small numbers first)",
+            rules + "or a file with a number for every token of the vocabulary (small numbers first)",
         names_of(orders()));
     // InsertionRule (objective.h) defines the distance of a missing word. The smallest distance gets the largest share.
     c.add("tau", &tau,
