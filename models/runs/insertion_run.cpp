@@ -17,7 +17,8 @@ InsertionSettings::InsertionSettings() {
 
 void InsertionSettings::declare(Config& c) {
     c.topic("Objective");
-    c.add("objective", &objective, "insertion: an encoder and a decoder; or insertion-one-stack, kermit");
+    c.add("objective", &objective,
+          "an encoder and a decoder (insertion), or one stack (insertion-one-stack or kermit)");
     slots.declare(c);
     c.topic("Insertion");
     c.add(
