@@ -132,8 +132,8 @@ void SlotSettings::declare(Config& c, const std::string& about) {
           about + "number of softmaxes whose mixture gives the probabilities of the words; 1: no mixture", 1, 64);
     c.add("slot_projection", &projection,
           about +
-              "true: project the vectors that the last layer gives for the two words beside a slot to the width of the "
-              "embedding, and use the embedding table as the output matrix; false: a separate output matrix, and no "
+              "true: the last layer's vectors of the two words beside a slot are projected to the width of the "
+              "embedding, and the embedding table is the output matrix; false: a separate output matrix, and no "
               "projection");
     c.add(
         "finalization", &finalization,
