@@ -1,0 +1,28 @@
+# gnuplot docs/results/orders-translation.gp > docs/results/orders-translation.svg: BLEU against passes, from orders.md.
+set terminal svg size 640,400 noenhanced background 'white'
+set title 'English to German, means of three seeds'
+set grid
+set xlabel "passes of the model for a translation"
+set ylabel "BLEU"
+set xrange [1:12]
+set yrange [0:36]
+set key bottom right
+$steps << EOD
+2.0 15.2
+4.0 16.3
+9.5 17.7
+EOD
+$thresholds << EOD
+7.0 17.3
+8.8 17.7
+EOD
+$insertion << EOD
+4.8 10.7
+5.4 13.3
+6.5 10.0
+EOD
+plot 32.0 title "left to right, beam of 4" with lines lw 2 dt 2, \
+     29.5 title "left to right, greedy" with lines lw 2, \
+     $steps using 1:2 title "diffusion, --steps" with linespoints lw 2 pt 7, \
+     $thresholds using 1:2 title "diffusion, --threshold" with linespoints lw 2 pt 5, \
+     $insertion using 1:2 title "insertion (table)" with points pt 9 ps 1.3
