@@ -51,7 +51,8 @@ gradients univae 60 univae
 gradients 'settings alone: univae' 60 latent=gaussian dropout=0.1
 gradients 'univae, diffusion' 60 univae decoder=diffusion latent=gaussian dropout=0.1 attention_dropout=0.1
 gradients 'a language model' 60 univae latent_layers=0
-for objective in mlm lm lm-target lm-reverse prefix-lm unilm unilm-masked plm pmlm diffusion block-diffusion gaps k-bert plm-shuffled; do
+for objective in mlm lm lm-target lm-reverse prefix-lm unilm unilm-reverse unilm-masked plm pmlm \
+    diffusion block-diffusion any-order gaps k-bert plm-shuffled; do
     gradients "unilm, $objective" 30 unilm objective=$objective dropout=0.1 attention_dropout=0.1
 done
 gradients 'unilm, other forms' 30 unilm pre_norm=true rotary=false embedding=16 label_smoothing=0.1

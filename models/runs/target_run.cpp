@@ -14,6 +14,7 @@
 #include "input/number.h"
 #include "input/utf8.h"
 #include "models/runs/sentence_task.h"
+#include "models/tasks/diffusion_objective.h"
 #include "models/runs/writer.h"
 
 namespace masquerade {
@@ -89,10 +90,12 @@ void TargetSettings::start_with(BackboneOptions& stack, int layers) {
 void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     Strings tasks = names_of(pair_tasks());
     tasks.insert(tasks.begin(), "none");
+    const std::vector<Objective>& all = table();
+    const bool only_pairs =
+        std::all_of(all.begin(), all.end(), [](const Objective& o) { return o.has(Objective::pairs); });
     c.topic("Text");
     c.add("task", &made.task,
-          "task whose pairs are generated: words that are copied, reversed or sorted, a graph and a path in it, or "
-          "a puzzle and its solution; none: read a text",
+          "task whose pairs are generated, with these targets: " + described(pair_tasks()) + "; none: read a text",
           tasks);
     c.add("length", &made.length, "copy, reverse, sort: maximum number of words", 0, 4096);
     c.add("words", &made.words,
@@ -107,8 +110,9 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
           "cells",
           0, 81);
     c.add("max_length", &max_length,
-          "largest number of tokens of a source, or of a sentence if the text has no targets; [CLS] and [SEP] count, "
-          "too; what is longer is cut",
+          std::string("largest number of tokens of a source") +
+              (only_pairs ? "" : ", or of a sentence if the text has no targets") +
+              "; [CLS] and [SEP] count, too; what is longer is cut",
           3, 65536);
     c.add("max_target", &max_target, "longest target with its [SEP]; longer ones are cut", 2, 65536);
     c.add("source_type", &how.source_type, "segment id of a source", 0, 65535);
@@ -146,7 +150,7 @@ TargetRun::TargetRun(const TargetSettings& s, Vocabulary v, DType storage, Devic
     s.hiding();  // refuses a wrong setting before there is a run folder
     for (const ObjectiveMixture::Part& part : mixture.parts)
         if (mixture.has(Objective::counts) && part.objective->has(Objective::bound) &&
-            (part.objective->has(Objective::ranks) || s.how.diffusion.canvas != DiffusionRule::drawn))
+            !masquerade::draws_length(*part.objective, s.how.diffusion))
             throw BadUsage(text("objective=", s.objective,
                                 ": gaps says how many places a canvas of diffusion has; expected ",
                                 "objective=diffusion:1,gaps:1 canvas=drawn"));
@@ -162,18 +166,22 @@ void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
 
 void TargetSettings::declare_diffusion(Config& c) {
     c.topic("Masked diffusion");
-    c.add(
-        "canvas", &how.diffusion.canvas,
-        "diffusion: how a written text gets its end. With ends, the model writes [SEP] at every place after the text. "
-        "With drawn, the length is chosen first: the most likely one, or for samples a random one. The probabilities "
-        "of lengths are those in the training text or, if gaps is one of the objectives, the model's",
-        {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
-    Strings bounded;
-    for (const Objective& o : table())
-        if (o.has(Objective::bound)) bounded.push_back(o.name);
-    const std::string who = joined(bounded);
-    c.add("canvases", &how.canvases, who + ": copies of each sentence in a batch, each with other masked tokens", 1,
-          64);
+    c.add("canvas", &how.diffusion.canvas,
+          "diffusion: how a written text gets its end. With ends, the model fills as many places as the longest text "
+          "needs, and writes [SEP] at every place after the text. With drawn, the length is chosen first: the most "
+          "likely one, or for samples a random one. How likely a length is, is counted in the "
+          "training text or, if gaps is one of the objectives, predicted by the model",
+          {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
+    Strings with_canvases, weighted;
+    for (const Objective& o : table()) {
+        if (o.has(Objective::canvases)) with_canvases.push_back(o.name);
+        if (o.has(Objective::bound) && o.has(Objective::scattered)) weighted.push_back(o.name);
+    }
+    const std::string who = joined(weighted);
+    c.add("canvases", &how.canvases,
+          joined(with_canvases) + ": copies of each sentence in a batch, each with other masked tokens" +
+              (with_canvases == weighted ? "" : " (any-order: in another order)"),
+          1, 64);
     c.add(
         "weighting", &how.diffusion.weighting,
         who +
@@ -192,8 +200,10 @@ void TargetSettings::adopt_stacks(EncoderDecoderOptions& ours, const Stacks& the
 void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooths) {
     c.topic("Optimiser");
     if (smooths)
-        c.add("label_smoothing", &label_smoothing,
-              "share of the target probability that is spread over all words in training", 0, 0.99);
+        c.add(
+            "label_smoothing", &label_smoothing,
+            "in training, share of the probability of the right token that is spread over all tokens of the vocabulary",
+            0, 0.99);
     c.topic("Model, rarely changed");
     c.add("positions", &stack.positions,
           "P, minimum number of positions of the model; 0: as many as the longest texts need", 0, 1000000);
@@ -293,10 +303,7 @@ std::vector<Hypotheses> TargetRun::write_before(const Sentences& endings, Search
     const int room = common().max_length;
     const std::unique_ptr<SourceReader> reader = backward_reader(std::min(options.maximum, room));
     const auto start = [&](const Sentence& s) { return Start{s.ids.front(), room - int(s.ids.size())}; };
-    auto all = written(*reader, endings, std::move(options), seed, tokenizer.vocabulary().cls(), start);
-    for (Hypotheses& hypotheses : all)
-        for (Hypothesis& h : hypotheses) std::reverse(h.tokens.begin(), h.tokens.end());
-    return all;
+    return written(*reader, endings, std::move(options), seed, tokenizer.vocabulary().cls(), start);
 }
 
 std::vector<Hypotheses> TargetRun::written(SourceReader& reader, const Sentences& sources, SearchOptions options,
@@ -310,7 +317,12 @@ std::vector<Hypotheses> TargetRun::written(SourceReader& reader, const Sentences
         about.push_back({std::uint32_t(s->name), 0, from.begin, {end}, maximum});
     }
     forbid_all_but(end, options);
-    return write_targets(reader, about, sources, options, seed);
+    auto all = write_targets(reader, about, sources, options, seed);
+    const Objective* const forward = mixture.find(Objective::writes);
+    if (end != tokenizer.vocabulary().cls() && !(forward && forward->has(Objective::last_first))) return all;
+    for (Hypotheses& hypotheses : all)
+        for (Hypothesis& h : hypotheses) std::reverse(h.tokens.begin(), h.tokens.end());
+    return all;
 }
 
 // Forbids all tokens that are not written: special tokens except [UNK] and `end`, and numbers (Objective::counts).

@@ -194,7 +194,7 @@ class TargetRun : public Run {
     // Throws BadUsage: --count was given to a writer that needs input lines.
     [[noreturn]] static void refuse_count();
     static constexpr const char* no_lengths =
-        "this run has canvas=drawn and no file lengths.txt, so it does not know how long a target is";
+        "this run has no file lengths.txt, so it does not know how long a target is";
     // Returns the sources of lines for a run of pairs: what stands before the first tab. Tells the user once.
     static Strings before_tabs(const Strings& lines, bool& told);
     // Gives the sources the numbers from `first`, and returns a line for each of them: what write() returns or, for a
@@ -235,7 +235,9 @@ class TargetRun : public Run {
         int begin, maximum;
     };
     // Reads the sources with `reader` and searches for their targets, which end with the token `end`. Forbids all other
-    // special tokens except [UNK]. Sets reader.graph as the run's settings say.
+    // special tokens except [UNK]. Returns tokens in reading order, also if they were generated from the last to the
+    // first: before an ending (`end` is then [CLS]), or by an objective with the trait last_first. Sets reader.graph as
+    // the run's settings say.
     std::vector<Hypotheses> written(SourceReader& reader, const Sentences& sources, SearchOptions options,
                                     std::uint64_t seed, int end,
                                     const std::function<Start(const Sentence&)>& start) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a run that was trained with objective=diffusion or block-diffusion writes.
+// How a run that was trained with objective=diffusion, block-diffusion or any-order writes.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include "engine/io/file.h"
 #include "models/runs/target_run.h"
 #include "models/runs/writer.h"
+#include "models/tasks/diffusion_objective.h"
 #include "models/writing/unmask_decoder.h"
 
 namespace masquerade {
@@ -52,10 +53,10 @@ std::size_t TargetRun::given_tokens(const Sentence& source) const { return conti
 
 int TargetRun::places() const { return common().places(continues()); }
 
-bool TargetRun::in_blocks() const { return diffusion() && diffusion()->has(Objective::ranks); }
+bool TargetRun::in_blocks() const { return diffusion() && diffusion_form(*diffusion()) == DiffusionForm::blocks; }
 
 bool TargetRun::draws_length(const Objective& objective) const {
-    return !objective.has(Objective::ranks) && common().how.diffusion.canvas == DiffusionRule::drawn;
+    return masquerade::draws_length(objective, common().how.diffusion);
 }
 bool TargetRun::draws_length() const { return diffusion() && draws_length(*diffusion()); }
 
@@ -247,7 +248,8 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
                                                     const std::vector<MaskedCanvas>& starts) const {
     if (options.unmask.lengths > 0 && (!draws_length() || !starts.empty()))
         throw BadUsage(
-            "--lengths is of runs with canvas=drawn, and without --canvas: otherwise, no length has to be chosen");
+            "--lengths is of runs with canvas=drawn or any-order, and without --canvas: otherwise, no length has to be "
+            "chosen");
     if (in_blocks()) {
         if (options.unmask.block > 0 || options.unmask.steps > 0)
             throw BadUsage(text(options.unmask.block > 0 ? "--block" : "--steps",
@@ -307,7 +309,7 @@ LikelihoodBound TargetRun::bound_by_orders(const Objective& objective, const Sen
     const Sentences some = own_part(all, 64);
     const bool text = !all.empty() && all[0]->target.empty();
     const int longest = common().places(text), sep = tokenizer.vocabulary().sep();
-    const int block = objective.has(Objective::ranks) ? common().how.diffusion.block : 0;
+    const int block = diffusion_form(objective) == DiffusionForm::blocks ? common().how.diffusion.block : 0;
     std::vector<MaskedCanvas> canvases;
     std::vector<Tokens> truths;
     Numbers tokens;  // of each sentence, as they count in the bound

@@ -12,7 +12,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "engine/base/shuffle.h"
 #include "models/tasks/objective_parts.h"
 
 namespace masquerade {
@@ -52,7 +54,8 @@ struct Hidden {
     }
     // Whether the model predicts the [SEP] behind the text.
     static bool ends(DiffusionForm form, const ObjectiveOptions& o) {
-        return form == DiffusionForm::blocks || o.diffusion.canvas == DiffusionRule::ends;
+        return form == DiffusionForm::blocks ||
+               (form != DiffusionForm::streams && o.diffusion.canvas == DiffusionRule::ends);
     }
     int rows() const { return std::max(places, tokens + 1); }  // of the text
     // The places before the last block, whose true tokens are read.
@@ -110,6 +113,45 @@ Example canvas_rows(DiffusionForm form, const Sentence& s, bool pair, const Toke
     e.document.source = e.rows.count();
     push(shown, first, name);
     e.document.target = e.rows.count() - e.document.source;
+    return e;
+}
+
+std::size_t any_order_rows(const Sentence& s, const ObjectiveOptions& o) {
+    const Hidden text(DiffusionForm::streams, s, o);
+    return std::size_t(text.context + text.rows() + text.places) * std::size_t(o.canvases);
+}
+
+Example stream_rows(const Sentence& s, bool pair, const Tokens& tokens, const std::vector<int>& rank,
+                    const std::vector<int>& asked, const ObjectiveOptions& o) {
+    const int n = int(s.ids.size()), read = pair ? n : 1, name = name_of_canvas(s.name, o);
+    const int type = pair ? o.target_type : o.source_type, start = pair ? o.target_position(n) : 1;
+    Example e;
+    for (int i = 0; i < read; i++) e.rows.push(s.ids[i], o.source_type, i, name);
+    e.rank.assign(read, -1);
+    const auto push = [&](int token, int place, int own_name) {
+        e.rows.push(token, type, start + place, own_name);
+        e.rank.push_back(rank.at(place));
+    };
+    for (int place = 0; place < int(tokens.size()); place++)
+        if (tokens[place] >= 0) push(tokens[place], place, ~name);  // ~name: as in canvas_rows()
+    e.document.source = e.rows.count();
+    for (int place : asked) push(o.mask, place, name);
+    e.document.target = int(asked.size());
+    return e;
+}
+
+Example any_order(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    const Hidden text(DiffusionForm::streams, s, o);
+    const int* const words = text.pair ? s.target.data() : s.ids.data() + 1;
+    std::vector<int> places(text.places), rank(text.places + 1, -1);  // [SEP] has the rank of the context
+    std::iota(places.begin(), places.end(), 0);
+    std::vector<int> order = places;
+    Sequence random = random_of_canvas("any-order", s, step, o);
+    shuffle(order, random);
+    for (int r = 0; r < text.places; r++) rank[order[r]] = r;
+    Example e = stream_rows(s, text.pair, {words, words + text.rows()}, rank, places, o);
+    for (int place : places) e.labels.push(e.document.source + place, words[place], 1.0 / o.canvases);
+    e.counted = o.canvas == 0 ? text.tokens : 0;
     return e;
 }
 

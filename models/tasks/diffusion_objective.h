@@ -5,13 +5,20 @@
 
 namespace masquerade {
 
-// All places of a text at once, on one stack; one block after another, on one stack; all places of a target at once in
-// a decoder, whose source an encoder reads; and all places of a text or target alone, in the decoder half of a UniVAE.
-enum class DiffusionForm { one_stack, blocks, two_stacks, places };
+// All places of a text at once, on one stack; one block after another, on one stack; one place after another in a drawn
+// order, on one stack; all places of a target at once in a decoder, whose source an encoder reads; and all places of a
+// text or target alone, in the decoder half of a UniVAE.
+enum class DiffusionForm { one_stack, blocks, streams, two_stacks, places };
 inline DiffusionForm diffusion_form(const Objective& objective) {
-    return objective.has(Objective::encoder) ? DiffusionForm::two_stacks
-           : objective.has(Objective::ranks) ? DiffusionForm::blocks
-                                             : DiffusionForm::one_stack;
+    return objective.has(Objective::encoder)   ? DiffusionForm::two_stacks
+           : objective.has(Objective::streams) ? DiffusionForm::streams
+           : objective.has(Objective::ranks)   ? DiffusionForm::blocks
+                                               : DiffusionForm::one_stack;
+}
+// Whether a canvas of the objective has one place for each token, and a visible [SEP] behind them.
+inline bool draws_length(const Objective& objective, const DiffusionRule& rule) {
+    const DiffusionForm form = diffusion_form(objective);
+    return form == DiffusionForm::streams || (form != DiffusionForm::blocks && rule.canvas == DiffusionRule::drawn);
 }
 constexpr unsigned diffusion_traits =
     Objective::mask_token | Objective::scattered | Objective::canvases | Objective::bound;
@@ -21,6 +28,10 @@ Example diffusion(const Sentence& sentence, std::uint32_t step, const ObjectiveO
 // Returns the number of rows of all canvases of a sentence.
 template <DiffusionForm form>
 std::size_t diffusion_rows(const Sentence& sentence, const ObjectiveOptions& options);
+
+// Predicts the tokens one by one in a drawn order, in two streams.
+Example any_order(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
+std::size_t any_order_rows(const Sentence& sentence, const ObjectiveOptions& options);
 
 // The objective that tells diffusion how many tokens are missing where. From a text of n tokens, k are missing, with k
 // uniform from 0 to n.
@@ -33,5 +44,11 @@ Example gaps(const Sentence& sentence, std::uint32_t step, const ObjectiveOption
 // document. With two stacks, the context goes to the encoder, once for all canvases.
 Example canvas_rows(DiffusionForm form, const Sentence& sentence, bool pair, const Tokens& clean, int first,
                     const Tokens& shown, const ObjectiveOptions& options);
+
+// Returns the rows of one canvas of any_order() without labels: the context, as canvas_rows() makes it; then a content
+// row for each place whose token is not MaskedCanvas::hidden, -1; and then a query row, [MASK], for each asked place.
+// rank[i] is the rank of place i (two_stream_mask). The query rows are the target of the document.
+Example stream_rows(const Sentence& sentence, bool pair, const Tokens& tokens, const std::vector<int>& rank,
+                    const std::vector<int>& asked, const ObjectiveOptions& options);
 
 }  // namespace masquerade

@@ -15,6 +15,7 @@
 //                                                                                      Raffel et al. 2020
 //   unilm         full in a pair's source; causal in the target, which also sees the source; the target is predicted
 //                                                                                      Dong et al. 2019
+//   unilm-reverse unilm for targets whose tokens before [SEP] are turned around, so the last one is generated first
 //   unilm-masked  the mask of unilm; some tokens of the target are hidden, and their rows predict them
 //                                                                                      Dong et al. 2019, section 2.4
 //   plm           permutation language model in two streams (two_stream_mask)          Yang et al. 2019
@@ -25,6 +26,9 @@
 //                 log-likelihood                                          Sahoo et al. 2024, Hoogeboom et al. 2022
 //   block-diffusion  diffusion of one block of K tokens after another (block_streams_mask): the tokens of a block are
 //                 predicted from all earlier blocks and from the visible tokens of the block      Arriola et al. 2025
+//   any-order     the tokens of a pair's target or of a text, in a random order, each from all that come before it in
+//                 this order, in two streams (two_stream_mask). The length is known, and the loss is a bound
+//                                                                      Uria et al. 2014, Yang et al. 2019
 //   gaps          the mask of diffusion, on a text from which a random number of tokens are missing. Each of its tokens,
 //                 and its end, predict how many tokens are missing before them  Ghazvininejad et al. 2019, Gu et al. 2019
 //   k-bert        mlm on a sentence tree: facts are attached to words of the sentence, and only these words see them
@@ -35,6 +39,7 @@
 //
 // An encoder and a decoder:
 //   seq2seq       the encoder reads a pair's source; the decoder reads and predicts the target    Vaswani et al. 2017
+//   seq2seq-reverse  the same for targets that are turned around, as in unilm-reverse
 //   mass          one span of a sentence is hidden from the encoder. The decoder predicts each token of the span from
 //                 the true tokens before it. Every token keeps its position in the sentence       Song et al. 2019
 //   diffusion     the encoder reads a pair's source. The decoder, with a full mask, reads the target, of which a random
@@ -188,6 +193,8 @@ struct Objective {
         trees = 1024,          // a sentence may state facts about its words in brackets, as tree_of() describes
         at_mask = 512,         // the next token is predicted by a [MASK] in its place, not by the row before it
         bound = 2048,          // the loss is an upper bound on the negative log-likelihood, not the latter itself
+        last_first = 16384,    // the tokens of a target are generated from the last to the first
+        streams = 32768,       // hidden tokens have rows of their own, beside the true tokens (two_stream_mask)
         canvases = 4096,       // draws ObjectiveOptions::canvases canvases of each sentence
         counts = 8192,         // predicts numbers: the number c is the token V + c, a row of the embedding of its own
     };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Functions that several objectives use.
 #pragma once
+#include <algorithm>
+
 #include "engine/base/random.h"
 #include "models/tasks/objective.h"
 
@@ -24,6 +26,14 @@ Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 // Makes an example for teacher forcing. The encoder reads the sentence. The decoder reads [CLS] and `wanted` without
 // its last token, at the positions from `start` on. Each decoder row predicts the next token of `wanted`.
 Example source_and_target(const Sentence& sentence, const Tokens& wanted, int start, const ObjectiveOptions& options);
+
+// Makes the example of a pair whose target is turned around: the last token comes first, and [SEP] stays at the end.
+template <Example (*make)(const Sentence&, std::uint32_t, const ObjectiveOptions&)>
+Example last_first(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    Sentence turned = s;
+    std::reverse(turned.target.begin(), turned.target.end() - 1);
+    return make(turned, step, o);
+}
 
 // Returns the random numbers of one canvas of a sentence (ObjectiveOptions::canvas). `what` is the name of their use.
 inline Sequence random_of_canvas(const char* what, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {

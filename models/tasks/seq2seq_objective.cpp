@@ -56,6 +56,9 @@ const std::vector<Objective>& encoder_decoder_objectives() {
     static const std::vector<Objective> all = {
         {"seq2seq", "the target of a pair, from all of its source",
          Objective::pairs | Objective::writes | Objective::encoder, seq2seq, two_stacks<causal_mask>},
+        {"seq2seq-reverse", "the same, from the last token of the target to the first",
+         Objective::pairs | Objective::writes | Objective::encoder | Objective::last_first, last_first<seq2seq>,
+         two_stacks<causal_mask>},
         {"mass", "a hidden span of a sentence, from the rest of it", Objective::mask_token | Objective::encoder, mass,
          two_stacks<causal_mask>},
         {"diffusion", "a random number of hidden tokens of the target, by a bound on the likelihood",

@@ -38,7 +38,7 @@ class Unmasking {
         close();
         const std::size_t places = canvas.tokens.size();
         for (int token : canvas.tokens) given_.push_back(token != MaskedCanvas::hidden);
-        written.came.assign(places, 0);
+        canvas.came.assign(places, 0);
         log_p_.assign(places, 0);
         hidden_at_start_ = hidden_places();
     }
@@ -99,7 +99,7 @@ class Unmasking {
             if (canvas.tokens[c.place] != MaskedCanvas::hidden || (c.token == canvas.end && !may_end(c.place)))
                 continue;
             canvas.tokens[c.place] = c.token;
-            written.came[c.place] = written.rounds;
+            canvas.came[c.place] = written.rounds;
             log_p_[c.place] = c.log_p;
             close();
         }
@@ -111,7 +111,7 @@ class Unmasking {
         written.score = canvas.score;
         for (double each : log_p_) written.score += each;
         written.tokens.assign(canvas.tokens.begin(), end);
-        written.came.resize(written.tokens.size());
+        written.came.assign(canvas.came.begin(), canvas.came.begin() + std::ptrdiff_t(written.tokens.size()));
         return std::move(written);
     }
 
@@ -259,8 +259,8 @@ void check_unmasking(const SearchOptions& s) {
         s.length_penalty != usual.length_penalty || s.bert4keras)
         throw BadUsage(
             "a run of diffusion writes by --order, --per-pass, --steps, --threshold or --entropy-bound; --beam, "
-            "--n-best, --no-repeat, --repetition-penalty, --length-penalty and --bert4keras are of runs that write from "
-            "left to right");
+            "--n-best, --no-repeat, --repetition-penalty, --length-penalty and --bert4keras are of runs that write "
+            "from left to right");
     if ((o.per_pass > 0) + (o.steps > 0) + (s.canvas.threshold >= 0) + (o.entropy_bound >= 0) > 1)
         throw BadUsage(
             "--per-pass, --steps, --threshold and --entropy-bound each say how many places a pass writes: give one");
@@ -327,6 +327,7 @@ Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> start
     for (std::size_t i = 0; i < count; i++) {
         MaskedCanvas& c = starts[i];
         c.number = int(i);
+        c.came.assign(c.tokens.size(), 0);
         Numbers draws;
         for (std::size_t place = 0; place < c.tokens.size(); place++) {
             draws.push_back(sampling_draw(seed, c.line, c.sample, std::uint32_t(place), "evaluate.order"));
@@ -337,7 +338,7 @@ Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> start
             return block_a != block_b ? block_a > block_b : draws[std::size_t(a)] > draws[std::size_t(b)];
         });
     }
-    for (;;) {
+    for (int pass = 1;; pass++) {
         std::vector<const MaskedCanvas*> asked;
         std::vector<std::size_t> which;
         for (std::size_t i = 0; i < count; i++) {
@@ -357,6 +358,7 @@ Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> start
                 scores.read(logits + r * V, V);
                 sums[i] += double(logits[r * V + token]) - scores.log_sum();
                 c.tokens[std::size_t(place)] = token;
+                c.came[std::size_t(place)] = pass;
                 left[i].pop_back();
                 const auto known = [&](int later) { return token == c.end && later > place; };
                 left[i].erase(std::remove_if(left[i].begin(), left[i].end(), known), left[i].end());

@@ -22,7 +22,8 @@ struct MaskedCanvas {
     // The token that ends the text; -1: none. Behind the first end token, every place holds this token. A hidden place
     // cannot become the end if a word is visible behind it, or if its index is below `minimum`.
     int end = -1, minimum = 0;
-    double score = 0;             // log p of the number of places, which Written::score includes
+    double score = 0;            // log p of the number of places, which Written::score includes
+    std::vector<int> came = {};  // for each place, the number of the pass that wrote it; 0: it was visible at the start
     std::vector<int> asked = {};  // the hidden places whose logits are needed, in order
 };
 

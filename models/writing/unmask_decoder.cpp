@@ -2,6 +2,7 @@
 #include "models/writing/unmask_decoder.h"
 
 #include <algorithm>
+#include <climits>
 
 #include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
@@ -35,7 +36,7 @@ UnmaskDecoder::UnmaskDecoder(const TargetNet& net, const Objective& objective, c
 void UnmaskDecoder::read(const Sentences& sources, int canvases, int places) {
     sources_ = sources;
     memory_ = Memory();
-    if (!cache || sources.empty()) return;
+    if (!cache || sources.empty() || diffusion_form(objective_) == DiffusionForm::streams) return;
     if (reader_) return reader_->read(tape_, sources, memory_);
     slots_ = {canvases, places};
     kept_.assign(std::size_t(canvases), {});
@@ -77,8 +78,22 @@ int UnmaskDecoder::first_asked(const MaskedCanvas& canvas) const {
     return blocks ? canvas.asked.at(0) / options_.diffusion.block * options_.diffusion.block : 0;
 }
 
+// Each written token has the number of its pass as its rank, so the content rows are those of training in this order.
+Example UnmaskDecoder::streams(const MaskedCanvas& canvas) const {
+    std::vector<int> rank = canvas.came;
+    for (std::size_t place = 0; place < rank.size(); place++)
+        if (canvas.tokens[place] == MaskedCanvas::hidden)
+            rank[place] = INT_MAX;
+        else if (canvas.tokens[place] == canvas.end)
+            rank[place] = -1;
+    Example e = stream_rows(*sources_.at(canvas.source), !text_, canvas.tokens, rank, canvas.asked, options_);
+    for (int i = 0; i < e.document.target; i++) e.labels.push(e.document.source + i, 0);
+    return e;
+}
+
 Example UnmaskDecoder::example(const MaskedCanvas& canvas) const {
     const DiffusionForm form = diffusion_form(objective_);
+    if (form == DiffusionForm::streams) return streams(canvas);
     // In blocks, the context grows by the places before the block that is asked, and the places behind it have no rows.
     const int places = int(canvas.tokens.size()), first = first_asked(canvas);
     const int end = form == DiffusionForm::blocks ? std::min(first + options_.diffusion.block, places) : places;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Computes the logits of hidden places with a model that was trained with objective=diffusion or block-diffusion, for
-// many canvases at a time. The rows and the masks are those of training. In blocks, all asked places of a canvas must
-// lie in the same block; the places behind this block have no rows.
+// Computes the logits of hidden places with a model that was trained with objective=diffusion, block-diffusion or
+// any-order, for many canvases at a time. The rows and the masks are those of training. In blocks, all asked places of
+// a canvas must lie in the same block; the places behind this block have no rows.
 //
 // The source is read once. A pass computes the rows of the hidden block and, if they are new, those of the blocks
 // before it. The keys and values of the source and of finished blocks are kept, like those of the prefix in
 // CachedWriter. The logits are bit-identical to those of a pass that computes all rows. If a kind of attention does not
-// keep keys row by row, or if the source sees the canvas, every pass computes all rows.
+// keep keys row by row, if the source sees the canvas, or with any-order, every pass computes all rows.
 #pragma once
 #include "models/nets/target_net.h"
 #include "models/tasks/objective.h"
@@ -36,6 +36,7 @@ class UnmaskDecoder : public PlaceModel {
 
   private:
     Example example(const MaskedCanvas& canvas) const;
+    Example streams(const MaskedCanvas& canvas) const;
     int context(int source) const { return text_ ? 1 : int(sources_.at(source)->ids.size()); }
     int first_asked(const MaskedCanvas& canvas) const;
     void read_contexts();

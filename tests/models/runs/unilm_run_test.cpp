@@ -10,7 +10,8 @@ using namespace masquerade;
 namespace {
 
 const char* everything =
-    "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,unilm-masked,plm,pmlm,diffusion,block-diffusion,k-bert,plm-shuffled";
+    "mlm,lm,lm-target,lm-reverse,prefix-lm,unilm,unilm-reverse,unilm-masked,plm,pmlm,diffusion,block-diffusion,"
+    "any-order,k-bert,plm-shuffled";
 
 }  // namespace
 
@@ -175,6 +176,36 @@ TEST_CASE("unilm run: lm-reverse writes under a mask in words that shows a row w
     }
 }
 
+TEST_CASE("unilm run: a target that was generated from its last token to its first is returned in reading order") {
+    const Vocabulary words = train_vocabulary(questions().train, 200);
+    for (const bool two_stacks : {false, true}) {
+        const auto written = [&](const char* objective) {
+            std::unique_ptr<TargetRun> run;
+            if (two_stacks) {
+                Seq2SeqSettings s = tiny_seq2seq(objective);
+                s.model.stack.deviation = 0.4;
+                run = std::make_unique<Seq2SeqRun>(s, words);
+            } else {
+                UniLmSettings s = tiny_unilm(objective);
+                s.model.deviation = 0.4;
+                run = std::make_unique<UniLmRun>(s, words);
+            }
+            const std::vector<Sentence> sources = run->sentences({"where are you?", "who?"});
+            SearchOptions o;
+            o.samples = 20;
+            std::vector<Tokens> all;
+            for (const Hypotheses& samples : run->write(pointers_to(sources), o, 1))
+                for (const Hypothesis& h : samples) all.push_back(h.tokens);
+            return all;
+        };
+        std::vector<Tokens> usual = written(two_stacks ? "seq2seq" : "unilm");
+        const std::vector<Tokens> turned = written(two_stacks ? "seq2seq-reverse" : "unilm-reverse");
+        CHECK(usual != turned);
+        for (Tokens& each : usual) std::reverse(each.begin(), each.end());
+        CHECK(usual == turned);
+    }
+}
+
 TEST_CASE("unilm run: what it was trained on says how it reads and what it can write") {
     const Vocabulary words = train_vocabulary(questions().train, 200);
     for (const char* objective : {"unilm-masked", "mlm,unilm-masked", "unilm,unilm-masked", "unilm"}) {
@@ -187,6 +218,7 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
         const char* objective;
         bool writes, backward, continues, causal;
     } rows[] = {{"unilm", true, false, false, false},         {"unilm-masked", true, false, false, false},
+                {"unilm-reverse", true, false, false, false}, {"any-order", false, false, true, false},
                 {"lm-target", true, false, false, true},      {"lm", true, false, true, true},
                 {"prefix-lm", true, false, true, false},      {"mlm", false, false, false, false},
                 {"mlm,unilm", true, false, false, false},     {"plm", false, false, false, false},

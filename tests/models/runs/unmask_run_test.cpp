@@ -123,6 +123,73 @@ TEST_CASE("unmask run: a place has the logits that it has in a batch of training
     }
 }
 
+TEST_CASE("unmask run: any-order: the logits of a place after those before it are those of training, in every order") {
+    for (bool pairs : {false, true}) {
+        const auto run = run_of("any-order", pairs);
+        const ObjectiveOptions o = run->objective_options();
+        const std::vector<Sentence> sentences = run->sentences(lines, pairs ? lines : Strings());
+        for (std::uint32_t step = 0; step < 3; step++) {
+            const Batch batch = run->diffusion()->batch(pointers_to(sentences), step, o);
+            Arena arena(Device::cpu, Blocks::kept);
+            Tape tape(arena, DType::f32);
+            tape.begin("training");
+            const auto wanted =
+                numbers_of(run->net().head_stack().logits(tape, run->net().hidden(tape, batch))->view());
+            std::vector<MaskedCanvas> canvases;  // one for each token, with those before it in the order
+            int row = 0;
+            for (std::size_t i = 0; i < sentences.size(); i++) {
+                const Document& d = batch.parts[i];
+                const int n = d.target, content = row + d.source - n - 1;
+                for (int asked = 0; asked < n; asked++) {
+                    MaskedCanvas c;
+                    c.source = int(i), c.number = int(canvases.size());
+                    c.end = run->tokenizer.vocabulary().sep();
+                    const int own = batch.rank[std::size_t(content + asked)];
+                    for (int place = 0; place < n; place++) {
+                        const int rank = batch.rank[std::size_t(content + place)];
+                        c.tokens.push_back(rank < own ? batch.rows.ids[std::size_t(content + place)] : -1);
+                        c.came.push_back(rank < own ? rank + 1 : 0);
+                    }
+                    c.tokens.push_back(c.end), c.came.push_back(0);
+                    c.asked = {asked};
+                    canvases.push_back(c);
+                }
+                row += d.source + d.target;
+            }
+            UnmaskDecoder decoder(run->net(), *run->diffusion(), o, !pairs);
+            std::vector<const MaskedCanvas*> all;
+            for (const MaskedCanvas& c : canvases) all.push_back(&c);
+            decoder.read(pointers_to(sentences), int(all.size()), 20);
+            const float* const found = decoder.logits(all);
+            REQUIRE(wanted.size() == all.size() * std::size_t(decoder.vocabulary()));
+            REQUIRE(all.size() > 15);
+            for (std::size_t i = 0; i < wanted.size(); i++)
+                if (float(wanted[i]) != found[i]) FAIL(i);
+        }
+    }
+}
+
+TEST_CASE(
+    "unmask run: any-order: the loss of training is the bound that drawn orders give, and gaps may say the length") {
+    for (bool pairs : {false, true}) {
+        const auto run = run_of("any-order", pairs);
+        std::vector<Sentence> sentences =
+            run->sentences(Strings(40, lines[1]), pairs ? Strings(40, lines[0]) : Strings());
+        for (std::size_t i = 0; i < sentences.size(); i++) sentences[i].name = int(i);
+        const Sentences all = pointers_to(sentences);
+        const LikelihoodBound one = run->bound(*run->diffusion(), all, 1);
+        double mean = 0;  // of a bound by one order each
+        for (int seed = 0; seed < 16; seed++)
+            mean += run->bound_by_orders(*run->diffusion(), all, 1, std::uint64_t(seed)).per_token.mean / 16;
+        CHECK(one.noise > 0);
+        CHECK(std::abs(one.per_token.mean - mean) < 6 * one.noise);
+        CHECK(run->bound_by_orders(*run->diffusion(), all, 16, 1).per_token.mean < mean);
+        const auto counted = run_of("any-order:1,gaps:1", pairs);
+        CHECK(counted->counter());
+        CHECK(counted->unmasks());
+    }
+}
+
 namespace {
 
 // Computes the logits with and without a cache, and compares them.
@@ -226,7 +293,7 @@ TEST_CASE("unmask run: a line alone is written as in any batch, by any number of
     Writing sure;
     sure.search.canvas.threshold = 0.1;
     for (bool pairs : {false, true})
-        for (const char* objective : {"diffusion", "block-diffusion"}) {
+        for (const char* objective : {"diffusion", "block-diffusion", "any-order"}) {
             const auto run = run_of(objective, pairs);
             for (const Writing& how : {Writing(), drawing(3), steps, shown, noisy, sure}) {
                 if (how.search.unmask.steps > 0 && objective == std::string("block-diffusion")) continue;
@@ -239,8 +306,9 @@ TEST_CASE("unmask run: a line alone is written as in any batch, by any number of
                 set_threads(before == 1 ? 3 : 1);
                 CHECK(written(*run, how, lines, 7) == together);
                 set_threads(before);
-                CHECK(written(*run, how, Strings(300, "who?"), 7).size() >
-                      600);  // more places than are written at a time
+                // More places than are written at a time. Of any-order, the length may be 0.
+                const bool drawn = objective == std::string("any-order");
+                CHECK(written(*run, how, Strings(300, "who?"), 7).size() > (drawn ? 299 : 600));
             }
         }
 }
@@ -371,7 +439,7 @@ TEST_CASE("unmask run: what cannot be written, and options of other runs, are re
     UniLmSettings unread = tiny_unilm("diffusion");
     unread.how.diffusion.canvas = DiffusionRule::drawn;
     UniLmRun no_table(unread, drawn->tokenizer.vocabulary());
-    CHECK_SAYS(message_of<BadUsage>([&] { no_table.writer({}); }), "canvas=drawn and no file lengths.txt");
+    CHECK_SAYS(message_of<BadUsage>([&] { no_table.writer({}); }), "this run has no file lengths.txt");
     CHECK(no_table.writing_command("folder").empty());
     CHECK(drawn->writing_command("folder") == "./generate folder < SOURCES");
     Writing tries;
@@ -407,7 +475,7 @@ TEST_CASE("unmask run: what cannot be written, and options of other runs, are re
     unread.objective = "lm,diffusion";
     UniLmRun both_without_table(unread, drawn->tokenizer.vocabulary());
     CHECK_SAYS(message_of<BadUsage>([&] { both_without_table.writer(steps); }),
-               "--steps is about writing by masked diffusion, but this run has canvas=drawn and no file lengths.txt");
+               "--steps is about writing by masked diffusion, but this run has no file lengths.txt");
     // A threshold of 0 is reached by every place.
     Writing all_at_once;
     all_at_once.search.canvas.threshold = 0, all_at_once.search.samples = 1, all_at_once.show_rounds = true;

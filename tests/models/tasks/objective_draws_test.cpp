@@ -456,6 +456,37 @@ Outcomes gaps(const Sentence& s, const ObjectiveOptions& o) {
     }
     return outcomes;
 }
+// All orders of the tokens are equally likely. A token has a content row and a query row of its rank; the [SEP] behind
+// the text is context.
+Outcomes any_order(const Sentence& s, const ObjectiveOptions& o) {
+    const bool pair = !s.target.empty();
+    const Ids context = pair ? s.ids : Ids{cls}, text = pair ? s.target : Ids(s.ids.begin() + 1, s.ids.end());
+    const int n = int(text.size()) - 1, type = pair ? of_target : of_source;
+    Ids rank = in_order(n);
+    Outcomes outcomes;
+    do {
+        Example e;
+        for (int i = 0; i < int(context.size()); i++) push(e.rows, context[std::size_t(i)], of_source, i, s);
+        e.rank.assign(context.size(), -1);
+        for (const bool query : {false, true})
+            for (int i = 0; i < n + !query; i++) {
+                if (query) e.labels.push(e.rows.count(), text[std::size_t(i)]);
+                push(e.rows, query ? o.mask : text[std::size_t(i)], type, int(context.size()) + i, s);
+                e.rank.push_back(i < n ? rank[std::size_t(i)] : -1);
+            }
+        e.document = {int(context.size()) + n + 1, n};
+        outcomes.push_back({1, e});
+    } while (std::next_permutation(rank.begin(), rank.end()));
+    const double orders = double(outcomes.size());
+    for (Outcome& each : outcomes) each.probability /= orders;
+    return outcomes;
+}
+template <Outcomes (*of)(const Sentence&, const ObjectiveOptions&)>
+Outcomes last_first(const Sentence& s, const ObjectiveOptions& o) {
+    Sentence turned = s;
+    for (std::size_t i = 0; i + 1 < s.target.size(); i++) turned.target[i] = s.target[s.target.size() - 2 - i];
+    return of(turned, o);
+}
 Outcomes plm_shuffled(const Sentence& s, const ObjectiveOptions&) {
     const Whole all(s);
     Ids order = in_order(all.size());
@@ -626,17 +657,20 @@ const std::map<std::string, Define> definitions = {{"mlm", mlm},
                                                    {"lm-reverse", lm_reverse},
                                                    {"prefix-lm", prefix_lm},
                                                    {"unilm", unilm},
+                                                   {"unilm-reverse", last_first<unilm>},
                                                    {"plm", plm},
                                                    {"unilm-masked", unilm_masked},
                                                    {"pmlm", pmlm},
                                                    {"diffusion", diffusion<false>},
                                                    {"block-diffusion", diffusion<true>},
                                                    {"diffusion, two stacks", diffusion<false, true>},
+                                                   {"any-order", any_order},
                                                    {"gaps", gaps<>},
                                                    {"gaps, two stacks", gaps<true>},
                                                    {"k-bert", k_bert},
                                                    {"plm-shuffled", plm_shuffled},
                                                    {"seq2seq", seq2seq},
+                                                   {"seq2seq-reverse", last_first<seq2seq>},
                                                    {"mass", mass},
                                                    {"insertion", insertion<true>},
                                                    {"insertion-one-stack", insertion<false>},

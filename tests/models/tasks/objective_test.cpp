@@ -81,6 +81,7 @@ TEST_CASE("objective: what is asked of one pair") {
     };
     CHECK(asked("unilm") == std::vector<int>{3, 21, 21, 22, 22, 3});
     CHECK(asked("lm-target") == asked("unilm"));
+    CHECK(asked("unilm-reverse") == std::vector<int>{3, 22, 22, 21, 21, 3});
     CHECK(asked("lm") == std::vector<int>{2, 11, 11, 12, 12, 13, 13, 3, 3, 21, 21, 22, 22, 3});
     CHECK(asked("lm-reverse") == std::vector<int>{11, 2, 12, 11, 13, 12, 3, 13, 21, 3, 22, 21, 3, 22});
 
@@ -106,7 +107,7 @@ TEST_CASE("objective: draws go by seed, sentence and step, each by itself") {
     other = s;
     other.name = 1;
     for (const char* name : {"mlm", "prefix-lm", "unilm-masked", "plm", "pmlm", "diffusion", "block-diffusion",
-                             "k-bert", "plm-shuffled"}) {
+                             "any-order", "k-bert", "plm-shuffled"}) {
         CAPTURE(name);
         auto made = [&](const Sentence& of, std::uint32_t step, const ObjectiveOptions& by) {
             const Example e = find_objective(name).make(of, step, by);
