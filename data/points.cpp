@@ -101,7 +101,7 @@ class RowSource : public VectorSource {
 const std::vector<Toy>& toys() {
     static const std::vector<Toy> all = {{"moons", "two half circles", moons},
                                          {"rings", "three circles with one centre", rings},
-                                         {"checker", "the dark fields of a board", checker},
+                                         {"checker", "the dark fields of a checkerboard", checker},
                                          {"spiral", "two arms of a spiral", spiral}};
     return all;
 }

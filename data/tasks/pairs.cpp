@@ -91,9 +91,11 @@ std::string as_text(const std::vector<int>& words) {
 
 const std::vector<PairTask>& pair_tasks() {
     static const std::vector<PairTask> all = {
-        {"copy", size_of_words, changed<same>},   {"reverse", size_of_words, changed<reversed>},
-        {"sort", size_of_words, changed<sorted>}, {"star_graph", size_of_star, star_graph},
-        {"sudoku", size_of_sudoku, sudoku},
+        {"copy", "the words of the source", size_of_words, changed<same>},
+        {"reverse", "its words from the last to the first", size_of_words, changed<reversed>},
+        {"sort", "its words, sorted", size_of_words, changed<sorted>},
+        {"star_graph", "a path in the graph of the source", size_of_star, star_graph},
+        {"sudoku", "the solution of the puzzle", size_of_sudoku, sudoku},
     };
     return all;
 }

@@ -28,7 +28,7 @@ struct PairTask {
         int words, source, target;
         bool bars = false;
     };
-    const char* name;
+    const char *name, *what;  // what: the target
     Size (*size)(const PairOptions&);
     WordPair (*make)(const PairOptions&, Sequence& random);
 };

@@ -21,6 +21,14 @@ inline std::string joined(const std::vector<std::string>& words, const char* bet
     return all;
 }
 
+// Returns the names with their descriptions: "adamw (AdamW), apollo (a quasi-Newton method)".
+template <class Table>
+std::string described(const Table& table) {
+    std::vector<std::string> all;
+    for (const auto& row : table) all.push_back(std::string(row.name) + " (" + row.what + ")");
+    return joined(all);
+}
+
 // Returns the row of the table with this name. If there is none, throws BadUsage and lists the names of all rows. For
 // example, if `what` is "objective", `name` is "x" and `of` is " of this model", the message is "there is no objective
 // x of this model; there are lm, mlm".

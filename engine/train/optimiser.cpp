@@ -89,7 +89,8 @@ std::unique_ptr<Optimiser> make_adamw(Parameters& parameters, const OptimiserOpt
 std::unique_ptr<Optimiser> make_apollo(Parameters& parameters, const OptimiserOptions& options);
 
 const std::vector<OptimiserKind>& optimiser_kinds() {
-    static const std::vector<OptimiserKind> all = {{"adamw", make_adamw}, {"apollo", make_apollo}};
+    static const std::vector<OptimiserKind> all = {{"adamw", "Loshchilov and Hutter 2019", make_adamw},
+                                                   {"apollo", "a quasi-Newton method, Ma 2020", make_apollo}};
     return all;
 }
 

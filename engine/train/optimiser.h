@@ -65,7 +65,7 @@ class Optimiser {
 };
 
 struct OptimiserKind {
-    const char* name;
+    const char *name, *what;
     std::unique_ptr<Optimiser> (*make)(Parameters& parameters, const OptimiserOptions& options);
 };
 const std::vector<OptimiserKind>& optimiser_kinds();

@@ -85,11 +85,9 @@ void ClassifySettings::declare(Config& c) {
     c.topic("Task");
     c.add_path(
         "task", &task.task,
-        "what is learned, on generated examples: listops (the value of a nested expression), listops_mini (of a short "
-        "one), recall (the values of keys that came before), copy (the same words once more), induction (the last "
-        "word occurred earlier: which word followed it there?), or pathfinder (whether a curve joins two points). Or "
-        "PATH (called files below), texts of your own: a folder with a folder of text files for each class. "
-        "docs/classify.md has examples",
+        "what is learned, on generated examples: " + described(task_kinds()) +
+            ". Or PATH (called files below), texts of your own: a folder with a folder of text files for each class. "
+            "docs/classify.md has examples",
         names_of(task_kinds()));
     c.add("pairs", &task.pairs, "recall: number of key-value pairs", 1, 65536);
     c.add("length", &task.length, "recall, copy, induction: number of words", 1, 65536);

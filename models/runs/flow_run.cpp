@@ -147,9 +147,9 @@ FlowSettings::FlowSettings() {
 void FlowSettings::declare(Config& c) {
     c.topic("Vectors");
     c.add_path("points", &points,
-               "the vectors: made-up points in the shape of two moons, rings, a checkerboard or a spiral. Or PATH, "
-               "vectors of your own: a .npy file with a row for each vector, or a run of univae, whose latents are "
-               "the vectors",
+               "the vectors: random points of a shape, " + described(toys()) +
+                   ". Or PATH, vectors of your own: a .npy file with a row for each vector, or a run of univae (a "
+                   "VAE, ./train univae), whose latents are the vectors",
                names_of(toys()));
     c.topic("Model");
     declare_flow(c, flow, "");

@@ -105,14 +105,12 @@ Numbers numbers_in(const std::string& path, int count) {
 
 void SlotSettings::declare(Config& c, const std::string& about) {
     c.topic("Insertion");
-    std::string rules;
-    for (const Order& o : orders()) rules += text(o.name, " (", o.what, "), ");
     c.add_path(
         "order", &order,
         about +
             "order in which a slot, which is a gap between two words (tokens) of an unfinished target, learns to "
             "insert the words that are missing there: " +
-            rules + "or a file with a number for every token of the vocabulary (small numbers first)",
+            described(orders()) + ", or a file with a number for every token of the vocabulary (small numbers first)",
         names_of(orders()));
     // InsertionRule (objective.h) defines the distance of a missing word. The smallest distance gets the largest share.
     c.add("tau", &tau,

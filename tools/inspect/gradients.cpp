@@ -67,13 +67,24 @@ double complex_step_error(SmallStep& step, const Tensor& p, const std::vector<do
 
 void check_ops(const Strings& names) {
     using namespace ladder;
+    std::set<std::string> ops;  // without the special cases, which follow a comma
+    for (const Op& op : ops_table()) ops.insert(op.name.substr(0, op.name.find(',')));
+    const auto begins_with = [](const std::string& op, const std::string& name) {
+        return op.compare(0, name.size(), name) == 0;
+    };
+    for (const std::string& name : names)
+        if (std::none_of(ops_table().begin(), ops_table().end(),
+                         [&](const Op& op) { return begins_with(op.name, name); }))
+            throw BadUsage(fmt::format(
+                "there is no op and no model of the name {}; the nearest ops are {}; engine/ops/ops.h has all; "
+                "models: {}",
+                clipped(name), joined(nearest(clipped(name), {ops.begin(), ops.end()}, 3)),
+                joined(names_of(families()))));
     Strings faults;
-    std::size_t shown = 0;
+    say("op                              tensor    complex step         f32        bf16\n");
     for (const Op& op : ops_table()) {
-        bool wanted = names.empty();
-        for (const std::string& name : names) wanted |= op.name.compare(0, name.size(), name) == 0;
-        if (!wanted) continue;
-        if (shown++ == 0) say("op                              tensor    complex step         f32        bf16\n");
+        const auto names_it = [&](const std::string& name) { return begins_with(op.name, name); };
+        if (!names.empty() && std::none_of(names.begin(), names.end(), names_it)) continue;
         Findings found;
         found.op = op.name;
         check_calculus(op, found);
@@ -82,14 +93,6 @@ void check_ops(const Strings& names) {
             say("{:32}{:8}{:>14}{:>12}{:>12}\n", op.name, tensor, error_text(e.complex_step), error_text(e.f32),
                 error_text(e.bf16));
         faults.insert(faults.end(), found.faults.begin(), found.faults.end());
-    }
-    if (shown == 0) {
-        std::set<std::string> ops;  // without the special cases, which follow a comma
-        for (const Op& op : ops_table()) ops.insert(op.name.substr(0, op.name.find(',')));
-        throw BadUsage(fmt::format(
-            "there is no op and no model of the name {}; the nearest ops are {}; engine/ops/ops.h has all; models: {}",
-            clipped(names[0]), joined(nearest(clipped(names[0]), {ops.begin(), ops.end()}, 3)),
-            joined(names_of(families()))));
     }
     say("\nlargest error relative to the largest number: of double against the complex step, at most\n"
         "1e-12; of f32 and bf16 against double, at most a few roundings\n");
