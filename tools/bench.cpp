@@ -16,9 +16,9 @@ struct Case {
     RunCase (*add)(Options& app);
 };
 constexpr Case cases[] = {{"tokenizer", "encoding, decoding and training of WordPiece", tokenizer_case},
-                          {"train", "full training steps of BERT and UniVAE", train_case},
+                          {"train", "full training steps of two models, BERT and UniVAE", train_case},
                           {"attention", "attention alone, on full, causal and prefix masks", attention_case},
-                          {"decode", "generation: UniVAE greedily, UniLM with beam search", decode_case},
+                          {"decode", "generation by two models: UniVAE greedily, UniLM with beam search", decode_case},
                           {"many", "one training run by several processes", many_case}};
 
 // Runs one of the cases. If Ctrl-C stops the case, the measurements that are complete by then are still written.

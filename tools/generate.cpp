@@ -42,8 +42,9 @@ int main(int argc, char** argv) {
     int average = 0;
     return run_program(
         argc, argv, "generate",
-        "Generates text with a run. A univae draws samples, or reconstructs lines of standard input; unilm, seq2seq and "
-        "insertion write a target for every line of standard input. A flow writes vectors.",
+        "Generates text with a run. The model of the run decides what is written: univae (a VAE) draws samples, or "
+        "reconstructs lines of standard input; unilm, seq2seq and insertion write a target for every line of standard "
+        "input. A flow writes vectors.",
         [&](Options& app) {
             app.input("run", folder, "RUN", "run folder, or one of its checkpoints").required();
             declare_average(app, average);

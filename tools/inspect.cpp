@@ -88,9 +88,10 @@ int main(int argc, char** argv) {
         mask.number("--source", source, 1, 1000, "tokens of the first part, with [CLS] (default: 6)");
         mask.number("--target", target, 0, 1000, "tokens of the second part (default: 5)");
         mask.output("--svg", svg, "FILE", "draw an SVG picture instead of text");
-        attention = app.command(
-            "attention",
-            "lists the kinds of attention and which masks each supports; with a run: draws its attention for a line");
+        attention =
+            app.command("attention",
+                        "lists the kinds of attention and which masks each supports; with a run: draws the attention "
+                        "of its model for a line of text");
         const Option of =
             attention.input("run", read.run, "[RUN]",
                             "run folder, or one of its checkpoints: a page with a picture of every layer and head");

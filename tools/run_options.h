@@ -85,14 +85,15 @@ inline Options declare_any_order(Options& app, CanvasOptions& o) {
     return group;
 }
 
-// Declares the options of masked diffusion. Returns their group of options.
-inline Options declare_unmask(Options& app, UnmaskOptions& o) {
-    Options group =
-        app.group("of masked diffusion (objectives diffusion, block-diffusion; univae with decoder=diffusion)");
+// Declares the options of masked diffusion. Returns their group of options. if_sampled: "with --samples", for example.
+inline Options declare_unmask(Options& app, UnmaskOptions& o, const char* if_sampled) {
+    Options group = app.group(
+        "of masked diffusion (objectives diffusion, block-diffusion, any-order; univae with decoder=diffusion)");
     group.choice("--order", o.order, unmask_orders(),
-                 "which hidden places are written first: random (default if tokens are sampled), confidence (largest "
-                 "probability; default otherwise), margin (largest difference between the probabilities of the best "
-                 "and the second-best token), or entropy (smallest entropy)");
+                 fmt::format("which hidden places are written first: random (default {}), confidence (largest "
+                             "probability; default otherwise), margin (largest difference between the probabilities of "
+                             "the best and the second-best token), or entropy (smallest entropy)",
+                             if_sampled));
     group.number("--per-pass", o.per_pass, 1, 65536, "places that a pass writes (default: 1)", "M");
     group.number("--steps", o.steps, 1, 65535,
                  "write all places in T passes, called steps (default: as many as --per-pass needs)", "T");
@@ -113,9 +114,11 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o) {
                  "write blocks of K places, one block after the other, from left to right", "K");
     group.number(
         "--lengths", o.lengths, 1, 65536,
-        "for runs with the training setting canvas=drawn, which choose the length of a target before they write it: "
-        "write a target for each of the L most likely lengths, and take the best (default: 1). If tokens are sampled, "
-        "so is the length",
+        fmt::format(
+            "for runs with the training setting canvas=drawn or objective=any-order, which choose the length of "
+            "a target before they write it: write a target for each of the L most likely lengths, and take the "
+            "best (default: 1). Not {}: then, each sample draws its length",
+            if_sampled),
         "L");
     group.flag("--ends-last", o.ends_last, "write the end of a text only when all places before it are written");
     return group;

@@ -182,7 +182,7 @@ std::string help_of(const Options& app, const Strings& words, bool all) {
                    "A setting is given as KEY=VALUE; the list shows the default values. ./train --help lists the "
                    "main options, ./train --help-all lists all.");
     return paragraph(description) + "\n" + paragraph("Usage: ./train [MODEL] [KEY=VALUE ...] [OPTION ...]") +
-           help_list("Models (an objective may be given instead; ./inspect models lists both)", models, column) +
+           help_list("Models (or an objective, which chooses the model; ./inspect models lists both)", models, column) +
            app.help(often, column) + "\n" +
            paragraph(
                "./train MODEL --help lists the settings of a model; ./train --help-all lists all options "

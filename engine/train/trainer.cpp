@@ -45,19 +45,17 @@ void TrainOptions::declare(Config& c) {
     c.topic("Run");
     c.add("seed", &seed, "seed of all random numbers of the run; --seed sets it, too");
     c.topic("Optimiser");
-    c.add("optimiser", &optimiser,
-          "rule that updates the parameters: AdamW, or Apollo, a quasi-Newton method (Ma 2020)",
+    c.add("optimiser", &optimiser, "rule that updates the parameters: " + described(optimiser_kinds()),
           names_of(optimiser_kinds()));
     c.add("learning_rate", &learning_rate, "peak of the learning rate", 0, 1);
     c.add("warmup", &warmup, "steps of linear warm-up", 0, 1000000);
     declare_numbers(c);
     c.add("schedule_start", &schedule_start, "step at which the learning rate starts to decay; 0: chosen automatically",
           0, 1000000000);
-    c.add(
-        "schedule_steps", &schedule_steps,
-        "step at which the decay ends; 0: the last step if --steps is given (see ./train --help-all), otherwise chosen "
-        "from the measured speed",
-        0, 1000000000);
+    c.add("schedule_steps", &schedule_steps,
+          "step at which the decay ends; 0: the last step, which is that of --steps or, without this option, the step "
+          "that the run will reach within --minutes at the measured speed (see ./train --help-all)",
+          0, 1000000000);
     c.topic("Run");
     c.add("save_every", &save_every, "steps between checkpoints; 0: every minute", 0, 1000000000);
     c.add("keep", &keep,
@@ -66,16 +64,17 @@ void TrainOptions::declare(Config& c) {
           1, 1000000);
     c.add("recompute", &recompute,
           "names of tensors (* stands for any characters) whose values are not kept but recomputed in the backward "
-          "pass; ./inspect program lists the names");
+          "pass; the command \"./inspect program\" lists the names");
     c.add("parts", &parts, "parts of a batch, computed one after the other: a larger batch in the same memory", 1,
           65536);
     c.add("plan_memory", &plan_memory,
-          "place the tensors of a step in one planned block of memory; false: in separate blocks");
+          "place the tensors of a training step in one planned block of memory; false: in separate blocks");
     c.add("tf32", &tf32,
           "on a GPU in f32, round the factors of products to TF32: faster, but only 10 bits of mantissa");
     c.add("deterministic", &deterministic,
-          "on a GPU, use the engine's own kernels for products: a row gets the same bits in any batch; slower");
-    c.add("graph", &graph, "on a GPU, run a step as one CUDA graph; false: op by op, for debuggers");
+          "on a GPU, compute matrix products with this program's own kernels instead of cuBLAS: a row gets the same "
+          "bits in any batch; slower");
+    c.add("graph", &graph, "on a GPU, run a training step as one CUDA graph; false: op by op, for debuggers");
 }
 
 Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const TrainOptions& options)

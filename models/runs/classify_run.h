@@ -11,8 +11,7 @@
 namespace masquerade {
 
 struct ClassifySettings : RunSettings {
-    static constexpr const char *name = "classify",
-                                *what = "one stack that classifies texts from files, or made-up examples";
+    static constexpr const char *name = "classify", *what = "a Transformer that classifies texts or made-up examples";
     static constexpr TextKind reads = TextKind::none;
     static constexpr auto options = Family::no_options;
     static Strings objectives() { return {}; }

@@ -78,7 +78,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add_words(
         "attention", &b.attention,
         "kind of attention, or a text (WORDS) with a kind for each part and layer, as in 'A lsh; B softmax | layers "
-        "0:2: window' (mask= says what A and B are); ./inspect attention lists the kinds",
+        "0:2: window' (mask= says what A and B are); the command \"./inspect attention\" says what each kind is",
         names_of(attention_kinds()), [](const std::string& words) { AttentionWords(words, 0); });
     c.follows("rotary", [&b, start = b.rotary] {
         const AttentionWords words(b.attention, 0);
@@ -155,8 +155,8 @@ void RunSettings::declare_tokenizer(Config& c) {
     c.add("vocabulary", &vocabulary, "V, size of a learned vocabulary", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
     c.add("keep_tokens", &keep_tokens,
-          "true: of the vocabulary of --init, keep only the tokens that occur in the text, so that it gets smaller; "
-          "false: leave it as it is");
+          "with --init (see ./train --help), true: of the vocabulary of that model, keep only the tokens that occur in "
+          "the text, so that it gets smaller; false: leave it as it is");
 }
 
 void RunSettings::declare_training(Config& c) {

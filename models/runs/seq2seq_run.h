@@ -7,8 +7,7 @@
 namespace masquerade {
 
 struct Seq2SeqSettings : TargetSettings {
-    static constexpr const char *name = "seq2seq",
-                                *what = "an encoder and a decoder, for pairs or for MASS pretraining";
+    static constexpr const char *name = "seq2seq", *what = "an encoder and a decoder, for pairs of source and target";
     static constexpr TextKind reads = TextKind::pairs;
     static constexpr auto options = Family::of_search;
     static Strings objectives() { return names_of(masquerade::objectives(true)); }

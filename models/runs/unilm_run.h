@@ -8,7 +8,7 @@
 namespace masquerade {
 
 struct UniLmSettings : TargetSettings {
-    static constexpr const char *name = "unilm", *what = "one stack: a BERT, a language model, or a model of pairs";
+    static constexpr const char *name = "unilm", *what = "a BERT, a language model, or a model of source and target";
     static constexpr TextKind reads = TextKind::pairs;
     static constexpr auto options = Family::of_search;
     static Strings objectives() { return names_of(masquerade::objectives()); }

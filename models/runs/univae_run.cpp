@@ -98,8 +98,8 @@ void UniVaeSettings::declare(Config& c) {
           "or several times (cyclical). With learn_kappa=true, also for vmf and power_spherical",
           {"constant", "linear", "cyclical"});
     c.add("noise_from", &noise_from,
-          "share of the planned steps (schedule_steps), from the first one, in which latents have almost no noise: at "
-          "first, the model is an auto-encoder",
+          "share of the planned steps (schedule_steps), at the start of training, in which latents have almost no "
+          "noise: the model is then an auto-encoder",
           0, 1);
     c.add("noise_over", &noise_over, "share of the planned steps in which the noise then grows to its full size", 0, 1);
     c.add("word_dropout", &word_dropout, "share of the words that the decoder half reads as [UNK] in training", 0, 1);

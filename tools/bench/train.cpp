@@ -166,8 +166,8 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
                           {"gflop", 2e-9 * products},   {"attention_gflop", 2e-9 * attention},
                           {"best_gflops", 2e-9 * rate}, {"reached_gflops", 2e-9 * (products + attention) / step}};
         said += fmt::format(
-            "  floor {} ms, {:.0f} % of a step: {:.1f} GFLOP of products and {:.2f} of attention at the rate of a product "
-            "of {} x {} x {}, {:.0f} GFLOP/s; a step reaches {:.0f}\n",
+            "  floor {} ms, {:.0f} % of a step: {:.1f} GFLOP of products and {:.2f} of attention at the rate of a "
+            "product of {} x {} x {}, {:.0f} GFLOP/s; a step reaches {:.0f}\n",
             figures(1e3 * seconds), 100 * seconds / step, 2e-9 * products, 2e-9 * attention, side, side, side,
             2e-9 * rate, 2e-9 * (products + attention) / step);
         return wrapped(said, 80) + '\n';
@@ -186,7 +186,8 @@ RunCase train_case(Options& app) {
     app.choice("--precision", o->precision, {"f32", "bf16", "both"},
                "f32, bf16 or both (default: f32; with --device cuda bf16)");
     app.flag("--no-graph", o->way.no_graph, "with --device cuda, run steps op by op, not as one graph");
-    app.flag("--deterministic", o->way.deterministic, "with --device cuda, use the engine's own kernels for products");
+    app.flag("--deterministic", o->way.deterministic,
+             "with --device cuda, compute matrix products with this program's own kernels instead of cuBLAS");
     app.flag("--brief", o->way.brief, "run only a few steps, to try the bench: too few for a reliable number");
     return [o](Bench& bench) { run(bench, *o); };
 }

@@ -80,7 +80,8 @@ Groups declared(Options& app, Writing& w) {
         "no other objective of the run can generate text");
 
     Options vectors = app.group(
-        "for vectors of lines (univae with latents, unilm, seq2seq, insertion, classify; a flow has only --vectors)");
+        "for vectors of lines (univae, except with latent_layers=0; unilm, seq2seq, insertion, classify; a flow has "
+        "only --vectors)");
     const Option nearest = vectors.input("--nearest", w.nearest, "FILE",
                                          "for every input line, the nearest sentence of this file, and the cosine");
     vectors.number("--neighbours", w.neighbours, 1, 1000000, "sentences of --nearest, separated by tabs (default: 1)")
@@ -104,12 +105,12 @@ Groups declared(Options& app, Writing& w) {
     any_order.flag(
         "--canvas", w.from_canvas,
         "start from given words, and add the missing ones: a line is source<TAB>words. Insertion: a _ between two "
-        "words keeps this slot closed. Diffusion: the words include a [MASK] for each missing token, but none if gaps "
-        "is one of the run's objectives, because the model then predicts how many tokens are missing");
+        "words keeps this slot closed. Diffusion: the words include a [MASK] for each missing token. If the run was "
+        "trained with the objective gaps, write no [MASK]: the model predicts where tokens are missing, and how many");
     any_order.flag(
         "--show-rounds", w.show_rounds,
         "write each target after every round (diffusion: after every pass), with its new words in [brackets]");
-    Options unmask = declare_unmask(app, w.search.unmask);
+    Options unmask = declare_unmask(app, w.search.unmask, "if tokens are sampled");
     return {draws,
             search,
             vectors,

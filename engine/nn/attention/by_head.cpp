@@ -95,9 +95,9 @@ struct ByHeadOptions {
     std::string patterns;
     void declare(AttentionSettings& s) {
         s.add("patterns", &patterns,
-              "positions that heads see, as in '0:2 block=8 | 2:4 stride=8' (0:2: heads 0 and 1); empty: half of the "
-              "heads see nearby positions, the other half every l-th position, with l the square root of the number of "
-              "positions",
+              "positions that heads see, as in '0:2 window=8 | 2:4 stride=8' (heads 0 and 1 see 8 positions to either "
+              "side, heads 2 and 3 every 8th position); empty: half of the heads see nearby positions, the other half "
+              "every l-th position, with l the square root of the number of positions",
               {});
     }
 };

@@ -25,7 +25,10 @@ struct KernelOptions {
     int features = 64, redraw = 0;
     bool gate = false;
     void declare_features(AttentionSettings& s) {
-        s.add("features", &features, "random features per head", 1, 65536);
+        s.add("features", &features,
+              "random features per head: numbers whose products approximate the "
+              "softmax",
+              1, 65536);
         s.add("redraw", &redraw, "steps until the random features are drawn again; 0: never", 0, 1000000000);
     }
 };

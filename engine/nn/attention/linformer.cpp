@@ -26,8 +26,8 @@ struct LinformerOptions {
         s.add("slots", &slots, "number of packed rows, into which keys are packed", 1, 65536);
         s.add("value_weights", &value_weights, "pack values with weights of their own; false: with those of the keys");
         s.add("sharing", &sharing,
-              "tables of weights: one for each head of each layer (none), for all heads of a layer (headwise), or for "
-              "all heads of all layers (layerwise)",
+              "tables of the weights with which keys and values are packed: one for each head of each layer (none), "
+              "for all heads of a layer (headwise), or for all heads of all layers (layerwise)",
               {"none", "headwise", "layerwise"});
     }
     // Number of tables: E for the keys and F for the values, or only E for both.

@@ -23,7 +23,7 @@ struct LshOptions {
     void declare(AttentionSettings& s) {
         s.add("rounds", &rounds, "number of rounds of hashing", 1, 256);
         s.add("buckets", &buckets, "number of buckets, even", 2, 65536);
-        s.add("chunk", &chunk, "rows per chunk of the sorted rows", 1, 16384);
+        s.add("chunk", &chunk, "rows are sorted by their hash and cut into chunks of this many rows", 1, 16384);
     }
 };
 

@@ -62,7 +62,8 @@ struct StridedOptions : PatternOptions {
 struct FixedOptions : PatternOptions {
     void declare(AttentionSettings& s) {
         block_last = 1;
-        s.add("globals", &block_last, "number of summary positions at the end of each block", 0, 16384);
+        s.add("globals", &block_last, "number of places at the end of each block that rows of other blocks see, too", 0,
+              16384);
         add_stride(s, &block);
     }
     void settle(int positions) { block = stride_or_root(block, positions); }
