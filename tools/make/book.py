@@ -164,6 +164,9 @@ def finish(folder):
         head = mark.sub(plain, head)
         body = mark.sub(drawing, body)
         body = re.sub(r"<thead>\s*<tr>(\s*<th[^>]*></th>)+\s*</tr>\s*</thead>", "", body)   # a table without a head
+        # A line does not break behind the "--" of an option.
+        whole = lambda m: re.sub(r"(?<![\w-])--\w[\w-]*", r'<span class="option">\g<0></span>', m.group())
+        body = re.sub(r"<code>[^<]*</code>", whole, body)
         body = body.replace('<script id="__config"', '<script src="%s"></script><script id="__config"' % to, 1)
         write(page, head + "</head>" + body)
 
