@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
         say("\n./bench CASE measures; ./bench CASE --help lists its options\n");
     };
     return run_program(argc, argv, "bench",
-                       "Measures speed, and prints a table; tools/bench/compare.py compares with other software", setup,
-                       body, Work::measurements, many ? Together::yes : Together::no);
+                       "Measures speed, and prints a table; tools/bench/compare.py compares with other software. "
+                       "UniVAE and UniLM are models of ./train",
+                       setup, body, Work::measurements, many ? Together::yes : Together::no);
 }

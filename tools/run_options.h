@@ -45,8 +45,9 @@ inline void declare_samples(Options& group, SampleOptions& o) {
     group.input(
         "--prior", o.prior, "NAME",
         "prior of the latents: fitted (made after training; default if the run has one), uniform (the prior of the KL "
-        "in training; despite its name, it is N(0, 1) with latent=gaussian), or the folder of a flow (./train flow "
-        "points=RUN). Not for runs with source_prior=true, whose prior is computed from the source");
+        "in training; despite its name, it is N(0, 1) with latent=gaussian), or the folder of a normalising flow that "
+        "was trained on the latents of the run (./train flow points=RUN). Not for runs with source_prior=true, whose "
+        "prior is computed from the source");
     group.number(
         "--latent-temperature", o.latent_temperature, 0.0, 100.0,
         fmt::format(

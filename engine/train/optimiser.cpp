@@ -71,7 +71,8 @@ void Optimiser::exchange_average() {
 
 void OptimiserOptions::declare_numbers(Config& c) {
     c.add("clip", &clip, "largest global norm of the gradient; 0: no clipping", 0, 1e9);
-    c.add("beta1", &beta1, "adamw: decay of the first moment; apollo: its only decay", 0, 0.999999);
+    c.add("beta1", &beta1, "adamw: decay of the first moment; apollo: decay of its moving average of gradients", 0,
+          0.999999);
     c.add("beta2", &beta2, "adamw: decay of the second moment", 0, 0.999999);
     c.add("eps", &eps, "adamw: epsilon", 1e-30, 1);
     c.add("apollo_eps", &apollo_eps, "apollo: epsilon", 1e-30, 1);

@@ -155,8 +155,8 @@ void RunSettings::declare_tokenizer(Config& c) {
     c.add("vocabulary", &vocabulary, "V, size of a learned vocabulary", 64, 1000000);
     c.add("cased", &cased, "keep case and accents");
     c.add("keep_tokens", &keep_tokens,
-          "with --init (see ./train --help), true: of the vocabulary of that model, keep only the tokens that occur in "
-          "the text, so that it gets smaller; false: leave it as it is");
+          "with --init FOLDER (see ./train --help), true: keep only those tokens of its vocabulary that occur in the "
+          "text, so that the vocabulary gets smaller; false: leave the vocabulary as it is");
 }
 
 void RunSettings::declare_training(Config& c) {

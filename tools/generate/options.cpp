@@ -105,8 +105,9 @@ Groups declared(Options& app, Writing& w) {
     any_order.flag(
         "--canvas", w.from_canvas,
         "start from given words, and add the missing ones: a line is source<TAB>words. Insertion: a _ between two "
-        "words keeps this slot closed. Diffusion: the words include a [MASK] for each missing token. If the run was "
-        "trained with the objective gaps, write no [MASK]: the model predicts where tokens are missing, and how many");
+        "words keeps this slot closed. Diffusion: the words include a [MASK] for each missing token. If gaps is one "
+        "of the run's objectives (objective=), write no [MASK]: the model predicts where tokens are missing, and how "
+        "many");
     any_order.flag(
         "--show-rounds", w.show_rounds,
         "write each target after every round (diffusion: after every pass), with its new words in [brackets]");
