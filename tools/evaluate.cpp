@@ -158,7 +158,8 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
             {targets, Family::of_search | Family::of_insertion},
             {declare_insertion(app, how.search.canvas), Family::of_insertion | Family::of_latents},
             {declare_any_order(app, how.search.canvas), Family::of_insertion | Family::of_latents | Family::of_search},
-            {declare_unmask(app, how.search.unmask, "with --samples"), Family::of_search | Family::of_latents}};
+            {declare_unmask(app, how.search.unmask, "for the samples of unilm"),
+             Family::of_search | Family::of_latents}};
 }
 
 // Measures how well classifiers can predict the labels of lines from the vectors that a run's model computes for them.
@@ -246,8 +247,8 @@ int main(int argc, char** argv) {
     int average = 0;
     return run_program(
         argc, argv, "evaluate",
-        "Measures a run on held-out text, or compares several runs. Some options are only for "
-        "runs of one model: univae, unilm, seq2seq or insertion.",
+        "Measures a run on held-out text, or compares several runs. Some options are only for some models, which their "
+        "headings name (./train --help lists all models).",
         [&](Options& app) {
             app.input("run", runs, "RUN...",
                       "run folder, or one of its checkpoints; several runs are compared in a table")

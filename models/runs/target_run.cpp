@@ -169,8 +169,8 @@ void TargetSettings::declare_diffusion(Config& c) {
     c.add("canvas", &how.diffusion.canvas,
           "diffusion: how a written text gets its end. With ends, the model fills as many places as the longest text "
           "needs, and writes [SEP] at every place after the text. With drawn, the length is chosen first: the most "
-          "likely one, or for samples a random one. How likely a length is, is counted in the "
-          "training text or, if gaps is one of the objectives, predicted by the model",
+          "likely one or, if tokens are sampled, one that is drawn by its probability. The probability of a length is "
+          "counted in the training text or, if gaps is one of the objectives, predicted by the model",
           {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
     Strings with_canvases, weighted;
     for (const Objective& o : table()) {

@@ -80,8 +80,8 @@ Groups declared(Options& app, Writing& w) {
         "no other objective of the run can generate text");
 
     Options vectors = app.group(
-        "for vectors of lines (univae, except with latent_layers=0; unilm, seq2seq, insertion, classify; a flow has "
-        "only --vectors)");
+        "for vectors of lines (univae, except with latent_layers=0; unilm, seq2seq, insertion, and classify, which "
+        "writes no text; a flow has only --vectors)");
     const Option nearest = vectors.input("--nearest", w.nearest, "FILE",
                                          "for every input line, the nearest sentence of this file, and the cosine");
     vectors.number("--neighbours", w.neighbours, 1, 1000000, "sentences of --nearest, separated by tabs (default: 1)")

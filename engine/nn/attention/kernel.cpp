@@ -25,10 +25,8 @@ struct KernelOptions {
     int features = 64, redraw = 0;
     bool gate = false;
     void declare_features(AttentionSettings& s) {
-        s.add("features", &features,
-              "random features per head: numbers whose products approximate the "
-              "softmax",
-              1, 65536);
+        s.add("features", &features, "random features per head: numbers whose products approximate the softmax", 1,
+              65536);
         s.add("redraw", &redraw, "steps until the random features are drawn again; 0: never", 0, 1000000000);
     }
 };
@@ -39,7 +37,10 @@ struct PerformerOptions : KernelOptions {
         static const std::vector<std::string> words = {"positive", "hyperbolic", "trigonometric", "relu"};
         std::string word = words[0];
         declare_features(s);
-        s.add("feature_map", &word, "kind of random features", words);
+        s.add("feature_map", &word,
+              "how a feature is computed from a random projection u: exp(u) (positive), exp(u) "
+              "and exp(-u) (hyperbolic), sine and cosine (trigonometric), or max(u, 0) (relu)",
+              words);
         map = FeatureKind(std::find(words.begin(), words.end(), word) - words.begin());
     }
 };
