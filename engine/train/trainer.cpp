@@ -69,8 +69,7 @@ void TrainOptions::declare(Config& c) {
           65536);
     c.add("plan_memory", &plan_memory,
           "place the tensors of a training step in one planned block of memory; false: in separate blocks");
-    c.add("tf32", &tf32,
-          "on a GPU in f32, round the factors of products to TF32: faster, but only 10 bits of mantissa");
+    c.add("tf32", &tf32, "on a GPU, round the f32 factors of products to TF32: faster, but only 10 bits of mantissa");
     c.add("deterministic", &deterministic,
           "on a GPU, compute matrix products with this program's own kernels instead of cuBLAS: a row gets the same "
           "bits in any batch; slower");

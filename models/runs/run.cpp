@@ -127,7 +127,10 @@ void RunSettings::declare_flow(Config& c, FlowOptions& flow, const std::string& 
     c.add("flow_actnorm", &flow.actnorm,
           prefix +
               "each step first scales and shifts each number (ActNorm), and the first batch sets scales and shifts");
-    c.add("flow_linear", &flow.linear, prefix + "the matrix of a step is full, or a product of LU factors",
+    c.add("flow_linear", &flow.linear,
+          prefix +
+              "each step multiplies the vector by a matrix; this is stored as it is "
+              "(full), or as its LU factors (lu)",
           {"full", "lu"});
 }
 
@@ -147,7 +150,7 @@ void RunSettings::declare_mask(Config& c) {
           "masks in words, in place of the usual ones: 'A full; B causal | layers 2:: A full; B causal sees A[0]' "
           "(\"layers 2::\" means from layer 2 on). A is the source, B the target, A[0] the first position of the "
           "source; in univae, A is the encoder half of the sequence, and B the decoder half (decoder= in ./train "
-          "univae --help); in classify, all is A. docs/add-a-mask.md has the rules");
+          "univae --help); in ./train classify, all rows are A. docs/add-a-mask.md has the rules");
 }
 
 void RunSettings::declare_tokenizer(Config& c) {
