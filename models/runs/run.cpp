@@ -78,7 +78,8 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.add_words(
         "attention", &b.attention,
         "kind of attention, or a text (WORDS) with a kind for each part and layer, as in 'A lsh; B softmax | layers "
-        "0:2: window' (mask= says what A and B are); the command \"./inspect attention\" says what each kind is",
+        "0:2: window' (layers 0 and 1: window; the others: lsh in A and softmax in B; mask= says what A and B are); "
+        "the command \"./inspect attention\" says what each kind is",
         names_of(attention_kinds()), [](const std::string& words) { AttentionWords(words, 0); });
     c.follows("rotary", [&b, start = b.rotary] {
         const AttentionWords words(b.attention, 0);

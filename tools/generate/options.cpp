@@ -19,7 +19,8 @@ Groups declared(Options& app, Writing& w) {
     const std::vector<Option> draws{
         app.number("--count", w.count, 1, 100000000,
                    "number of samples, drawn without input lines (default of univae and flow: 10; of others: none, "
-                   "they read lines). univae with conditional=true: number of targets for each input line"),
+                   "they read lines). univae with conditional=true: number of targets for each input line, each from "
+                   "new latents"),
         app.number(
             "--temperature", w.temperature, 0.0, 100.0,
             "0: always the most likely token (default: 0, but 1 with --top-k, --top-p or --samples, and with --count "
@@ -32,7 +33,9 @@ Groups declared(Options& app, Writing& w) {
     Options search = app.group("of models that write text");
     search.number("--beam", w.search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
     search.number("--n-best", w.search.n_best, 1, 1024, "write the best N of the beam, separated by tabs (default: 1)");
-    search.number("--samples", w.search.samples, 1, 10000, "sample N targets for each source, separated by tabs");
+    search.number("--samples", w.search.samples, 1, 10000,
+                  "sample the tokens of N targets for each source; the "
+                  "targets are separated by tabs");
     search.flag("--scores", w.scores, "each target is followed by a tab and its score");
     search.number("--length-penalty", w.search.length_penalty, -100.0, 100.0,
                   "alpha of the score, sum of log p / length^alpha (default: 1)", "ALPHA");
