@@ -111,7 +111,10 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
 void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
     c.topic("Model, rarely changed");
     c.add("types", &b.types, "number of segment ids", 1, 65536);
-    c.add("embedding", &b.embedding, "E, width of the embedding tables and of the output head; 0: C", 0, 65536);
+    c.add("embedding", &b.embedding,
+          "E, width of the embedding tables, and of the vectors that the output head reads; "
+          "0: C",
+          0, 65536);
     c.add("rotary_value", &b.rotary_value, "rotate values, too");
     c.add("rotary_base", &b.rotary_base,
           "base of the rotary angles: with a larger base, the angles grow more slowly from position to position", 1,

@@ -166,12 +166,14 @@ void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
 
 void TargetSettings::declare_diffusion(Config& c) {
     c.topic("Masked diffusion");
-    c.add("canvas", &how.diffusion.canvas,
-          "diffusion: how a written text gets its end. With ends, the model fills as many places as the longest text "
-          "needs, and writes [SEP] at every place after the text. With drawn, the length is chosen first: the most "
-          "likely one or, if tokens are sampled, one that is drawn by its probability. The probability of a length is "
-          "counted in the training text or, if gaps is one of the objectives, predicted by the model",
-          {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
+    c.add(
+        "canvas", &how.diffusion.canvas,
+        "diffusion: how a text that the model writes gets its end. With ends, the model always fills the same number "
+        "of places, max_target (of texts without targets: max_length), and writes [SEP] at every place after the text. "
+        "With drawn, the length is chosen first: the most likely one or, if tokens are sampled, one that is drawn by "
+        "its probability. The probability of a length is counted in the training text or, if gaps is one of the "
+        "objectives, predicted by the model",
+        {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
     Strings with_canvases, weighted;
     for (const Objective& o : table()) {
         if (o.has(Objective::canvases)) with_canvases.push_back(o.name);
