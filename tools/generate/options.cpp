@@ -19,8 +19,8 @@ Groups declared(Options& app, Writing& w) {
     const std::vector<Option> draws{
         app.number("--count", w.count, 1, 100000000,
                    "number of samples, drawn without input lines (default of univae and flow: 10; of others: none, "
-                   "they read lines). univae with conditional=true: number of targets for each input line, each from "
-                   "new latents"),
+                   "they read lines). univae with conditional=true: number of targets for each input line (default: "
+                   "1), each from new latents"),
         app.number(
             "--temperature", w.temperature, 0.0, 100.0,
             "0: always the most likely token (default: 0, but 1 with --top-k, --top-p or --samples, and with --count "
