@@ -131,8 +131,8 @@ void SlotSettings::declare(Config& c, const std::string& about) {
     c.add("slot_projection", &projection,
           about +
               "true: the last layer's vectors of the two words beside a slot are projected to the width of the "
-              "embedding, and the embedding table is the output matrix; false: a separate output matrix, and no "
-              "projection");
+              "embedding, and the embedding table is the output matrix; false: a separate output matrix reads the two "
+              "vectors side by side");
     c.add(
         "finalization", &finalization,
         about +

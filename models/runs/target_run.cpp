@@ -90,9 +90,9 @@ void TargetSettings::start_with(BackboneOptions& stack, int layers) {
 void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
     Strings tasks = names_of(pair_tasks());
     tasks.insert(tasks.begin(), "none");
-    const std::vector<Objective>& all = table();
-    const bool only_pairs =
-        std::all_of(all.begin(), all.end(), [](const Objective& o) { return o.has(Objective::pairs); });
+    Strings alone;  // objectives for texts without targets
+    for (const Objective& o : table())
+        if (!o.has(Objective::pairs)) alone.push_back(o.name);
     c.topic("Text");
     c.add("task", &made.task,
           "task whose pairs are generated, with these targets: " + described(pair_tasks()) + "; none: read a text",
@@ -111,7 +111,8 @@ void TargetSettings::declare_reading(Config& c, BackboneOptions& stack) {
           0, 81);
     c.add("max_length", &max_length,
           std::string("largest number of tokens of a source") +
-              (only_pairs ? "" : ", or of a sentence if the text has no targets") +
+              (alone.empty() ? "" : ", or of a sentence if the text has no targets") +
+              (alone.size() == 1 ? text(" (objective=", alone[0], ")") : "") +
               "; [CLS] and [SEP] count, too; what is longer is cut",
           3, 65536);
     c.add("max_target", &max_target, "longest target with its [SEP]; longer ones are cut", 2, 65536);
