@@ -395,7 +395,7 @@ refuses 'labels that are none' 1 'sentences.txt has no labels; text<TAB>label is
 train seq2seq --init lm $on_pairs --steps 1 batch_tokens=200 --out warm > warm.txt
 is 'two stacks start with one' 0 $?
 is 'two stacks start with one: cross-attention is new' 1 "$(grep -c 'new.*cross-attention' warm.txt)"
-refuses 'seq2seq is no unilm' 2 'there is no objective unilm of this model; there are seq2seq, mass' \
+refuses 'seq2seq is no unilm' 2 'there is no objective unilm of this model; there are seq2seq, seq2seq-reverse, mass' \
     train seq2seq objective=unilm $on_pairs --steps 1 --out refused
 refuses 'no run' 1 'none' generate none
 refuses 'no run' 1 'none' evaluate none
@@ -493,7 +493,7 @@ printf 'the red box is made of tin\ttin red box\n' > full.tsv
 refuses 'diffusion: a full canvas' 1 'standard input, line 1: nothing to write' generate diffusion --canvas < full.tsv
 refuses 'unilm has no steps' 2 '--steps is an option of runs of objective=diffusion; this run was trained with objective=unilm' generate unilm --steps 3
 refuses 'unilm has no order, measured' 2 '--order is an option of runs of objective=diffusion' evaluate unilm --order margin
-refuses 'insertion has no order' 2 '--order is an option of masked diffusion (objectives diffusion, block-diffusion; univae with decoder=diffusion), but insertion is a run of insertion' generate insertion --order margin
+refuses 'insertion has no order' 2 '--order is an option of masked diffusion (objectives diffusion, block-diffusion, any-order; univae with decoder=diffusion), but insertion is a run of insertion' generate insertion --order margin
 train unilm $small layers=2 --data sentences.txt objective=diffusion --steps 300 --out diffused > report
 is 'diffusion of texts: the command that writes' 1 "$(grep -c 'next *./generate diffused --count 10' report)"
 is 'diffusion of texts: samples' 5 "$(generate diffused --count 5 | wc -l)"

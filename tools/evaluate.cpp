@@ -248,7 +248,8 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "evaluate",
         "Measures a run on held-out text, or compares several runs. Some options are only for some models, which their "
-        "headings name (./train --help lists all models).",
+        "headings name (./train --help lists all models). Words such as ema= and conditional=true are settings of the "
+        "training (./train).",
         [&](Options& app) {
             app.input("run", runs, "RUN...",
                       "run folder, or one of its checkpoints; several runs are compared in a table")

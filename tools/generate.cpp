@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
         argc, argv, "generate",
         "Generates text with a run. The model of the run decides what is written: univae (a VAE) draws samples, or "
         "reconstructs lines of standard input; unilm, seq2seq and insertion write a target for every line of standard "
-        "input; flow (a normalising flow) writes vectors.",
+        "input; flow (a normalising flow) writes vectors. Words such as ema= and conditional=true are settings of the "
+        "training (./train).",
         [&](Options& app) {
             app.input("run", folder, "RUN", "run folder, or one of its checkpoints").required();
             declare_average(app, average);

@@ -80,10 +80,8 @@ int main(int argc, char** argv) {
     int source = 6, target = 5;
     auto setup = [&](Options& app) {
         app.expect_commands(1);
-        mask = app.command(
-            "mask",
-            "draws an attention mask, given by a name or by words such as \"A full; B causal sees A[0]\"; without "
-            "either: lists the names");
+        mask = app.command("mask",
+                           "draws an attention mask, given by a name or in words; without either: lists the names");
         mask.value("name", name, "[NAME]", "name of the mask, or the mask in words");
         mask.number("--source", source, 1, 1000, "tokens of the first part, with [CLS] (default: 6)");
         mask.number("--target", target, 0, 1000, "tokens of the second part (default: 5)");

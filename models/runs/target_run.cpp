@@ -167,19 +167,21 @@ void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
 
 void TargetSettings::declare_diffusion(Config& c) {
     c.topic("Masked diffusion");
-    c.add(
-        "canvas", &how.diffusion.canvas,
-        "diffusion: how a text that the model writes gets its end. With ends, the model always fills the same number "
-        "of places, max_target (of texts without targets: max_length), and writes [SEP] at every place after the text. "
-        "With drawn, the length is chosen first: the most likely one or, if tokens are sampled, one that is drawn by "
-        "its probability. The probability of a length is counted in the training text or, if gaps is one of the "
-        "objectives, predicted by the model",
-        {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
     Strings with_canvases, weighted;
+    bool of_texts = false;  // whether a text without a target can be a canvas
     for (const Objective& o : table()) {
         if (o.has(Objective::canvases)) with_canvases.push_back(o.name);
         if (o.has(Objective::bound) && o.has(Objective::scattered)) weighted.push_back(o.name);
+        of_texts = of_texts || (o.has(Objective::bound) && !o.has(Objective::pairs));
     }
+    c.add("canvas", &how.diffusion.canvas,
+          text("diffusion: how a text that the model writes gets its end. With ends, the model always fills the same "
+               "number of places, max_target",
+               of_texts ? " (of texts without targets: max_length)" : "",
+               ", and writes [SEP] at every place after the text. With drawn, the length is chosen first: the most "
+               "likely one or, if tokens are sampled, one that is drawn by its probability. The probability of a "
+               "length is counted in the training text or, if gaps is one of the objectives, predicted by the model"),
+          {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
     const std::string who = joined(weighted);
     c.add("canvases", &how.canvases,
           joined(with_canvases) + ": copies of each sentence in a batch, each with other masked tokens" +

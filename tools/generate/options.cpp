@@ -61,7 +61,9 @@ Groups declared(Options& app, Writing& w) {
             "layers:I:J (all latents of the latent layers I to J-1, counted from 0 at the lowest latent layer)"),
         latents.value("--swap", w.swap, "SLICE", "lines A<TAB>B: reconstruct A with this part of the latents of B"),
         latents.flag("--interpolate", w.interpolate, "lines A<TAB>B: sentences between A and B, separated by tabs"),
-        latents.flag("--codes", w.codes, "print the code of every input line (latent=vq or latent=fsq)"),
+        latents.flag("--codes", w.codes,
+                     "print the code of every input line: the indices of its latents (of runs with "
+                     "latent=vq or latent=fsq)"),
         latents.flag("--from-codes", w.from_codes, "lines are codes, as --codes prints them: write their sentences"),
         latents.input("--from-vectors", w.from_vectors, "FILE",
                       "write a sentence for each row of this .npy file, such as the samples of a flow"),
@@ -74,7 +76,8 @@ Groups declared(Options& app, Writing& w) {
     latents.number("--points", w.points, 2, 1000, "number of points of an interpolation (default: 5)").needs(ways[3]);
     declare_samples(latents, w.sampling);
     latents.number("--length", w.length, 1, 65536,
-                   "desired length in tokens, if free_length=true (default: drawn from the lengths in training)");
+                   "desired length in tokens, for runs with free_length=true (default: drawn from the lengths in "
+                   "training)");
 
     Options targets = app.group("of unilm");
     targets.flag(
