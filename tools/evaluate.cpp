@@ -145,9 +145,8 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
                    "alpha of a beam's score, sum of log p / length^alpha (default: 1)", "ALPHA");
     targets.number(
         "--orders", how.orders, 1, 100000,
-        "objective=diffusion: also print an upper bound on -log p(x): -log of the mean of p(x | order) over S "
-        "random orders of "
-        "writing",
+        "objective=diffusion, block-diffusion or any-order: also print another upper bound on -log p(x), where x is a "
+        "sentence or target: -log of the mean of p(x | order) over S random orders of writing",
         "S");
     targets.flag("--characters", how.characters, "ROUGE and BLEU over characters, for Chinese");
     targets.output(
@@ -260,7 +259,7 @@ int main(int argc, char** argv) {
             app.flag("--json", json, "print JSON, one line for each run");
             groups = declare_groups(app, how);
             labels.declare(app);
-            app.on_help([&, app](bool all) { return help_of_runs(app, groups, runs, all); });
+            app.on_help([&, app](bool all) { return help_of_runs(app, groups, runs, all); }, all_of_runs);
         },
         [&](const Common& common) {
             const bool several = runs.size() > 1;

@@ -50,8 +50,10 @@ int main(int argc, char** argv) {
             app.input("run", folder, "RUN", "run folder, or one of its checkpoints").required();
             declare_average(app, average);
             options.declare(app);
-            app.on_help(
-                [&, app](bool all) { return options.help(app, folder.empty() ? Strings{} : Strings{folder}, all); });
+            const auto help = [&, app](bool all) {
+                return options.help(app, folder.empty() ? Strings{} : Strings{folder}, all);
+            };
+            app.on_help(help, all_of_runs);
         },
         [&](const Common& common) {
             const Family& kind = family_of_run(folder);

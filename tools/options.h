@@ -71,9 +71,10 @@ class Options {
     void heading(const std::string& title);  // in --help, the heading above the options declared after this call
     // help() returns the text of --help, or its lines under one heading. on_help() replaces the text: --help prints the
     // result of help(false), and --help-all that of help(true). When `help` is called, the options have their values.
+    // `all` describes --help-all.
     std::string help() const;
     std::string help(const std::string& heading, int column) const;  // column: as in help_list (tools/help.h)
-    void on_help(std::function<std::string(bool all)> help);
+    void on_help(std::function<std::string(bool all)> help, const char* all);
     Options group(const std::string& title);  // returns a new group with its own heading, "Options " + title
     void hide();                              // leaves this group out of --help
     Options command(const std::string& name, const std::string& what);

@@ -22,6 +22,8 @@ inline void expect_equal_weights(const Run& run) {
 // Family::Options; a family supports the group if its Family::options has at least one of these bits.
 using OptionGroups = std::vector<std::pair<Options, unsigned>>;
 
+// What --help-all of a program that reads runs prints.
+constexpr const char* all_of_runs = "print this help also with RUN; RUN --help leaves out what RUN does not support";
 // Returns the text of --help. If the user named runs, leaves out the groups that none of their families supports, unless
 // `all` is true.
 inline std::string help_of_runs(const Options& app, const OptionGroups& groups, const Strings& runs, bool all) {
@@ -63,9 +65,10 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
     Options group = app.group("of insertion, and of univae with decoder=insertion");
     group.flag(
         "--parallel", o.parallel,
-        "in each round, insert into every slot (gap between two words) that has not ended (default: only the best "
-        "slot)");
-    group.number("--end-penalty", o.end_penalty, -1000.0, 1000.0, "subtracted from log p of the end of a slot", "X");
+        "in each round, insert a word into every slot (gap between two words), except where the model predicts the "
+        "end: that nothing more belongs there (default: only into the best slot)");
+    group.number("--end-penalty", o.end_penalty, -1000.0, 1000.0,
+                 "subtracted from log p(end), the log probability that nothing more belongs into a slot", "X");
     group.number("--sure-end", o.sure_end, 0.0, 1.0,
                  "a slot ends only if p(end) is P or more; 0.5: more likely than all words together", "P");
     group.flag("--apart", o.apart,
@@ -115,11 +118,9 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o, const char* if_sam
                  "write blocks of K places, one block after the other, from left to right", "K");
     group.number(
         "--lengths", o.lengths, 1, 65536,
-        fmt::format(
-            "for runs with the training setting canvas=drawn or objective=any-order, which choose the length of "
-            "a target before they write it: write a target for each of the L most likely lengths, and take the "
-            "best (default: 1). Not {}: then, each sample draws its length",
-            if_sampled),
+        "for runs with the training setting canvas=drawn or objective=any-order, which choose the length of a target "
+        "before they write it: write a target for each of the L most likely lengths, and take the best (default: 1). "
+        "For a sampled text, the length is sampled instead",
         "L");
     group.flag("--ends-last", o.ends_last, "write the end of a text only when all places before it are written");
     return group;

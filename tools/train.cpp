@@ -225,7 +225,8 @@ int main(int argc, char** argv) {
             app.choice("--precision", a.precision, {"f32", "bf16"},
                        "f32, or bf16 with f32 master weights (default: bf16 if the device multiplies it fast)", "TYPE");
             app.choice("--trace", a.trace, {"nan"}, "nan: stop at the first number that is not finite", "WHAT");
-            app.on_help([&, app](bool all) { return help_of(app, a.wanted.words, all); });
+            app.on_help([&, app](bool all) { return help_of(app, a.wanted.words, all); },
+                        "print all options and settings");
         },
         [&](const Common& common) {
             if (!a.fit_prior.empty()) return fit_prior_of(a, common);

@@ -182,17 +182,15 @@ void TargetSettings::declare_diffusion(Config& c) {
                "likely one or, if tokens are sampled, one that is drawn by its probability. The probability of a "
                "length is counted in the training text or, if gaps is one of the objectives, predicted by the model"),
           {{"ends", DiffusionRule::ends}, {"drawn", DiffusionRule::drawn}});
-    const std::string who = joined(weighted);
+    const std::string who = joined(weighted), masked_text = of_texts ? "sentence or target" : "target";
     c.add("canvases", &how.canvases,
-          joined(with_canvases) + ": copies of each sentence in a batch, each with other masked tokens" +
+          joined(with_canvases) + ": copies of each " + masked_text + " in a batch, each with other masked tokens" +
               (with_canvases == weighted ? "" : " (any-order: in another order)"),
           1, 64);
-    c.add(
-        "weighting", &how.diffusion.weighting,
-        who +
-            ": how masked tokens are weighted in training: such that the loss is an upper bound on -log p(x) (bound), "
-            "or all by 1 (tokens)",
-        {{"bound", DiffusionRule::bound}, {"tokens", DiffusionRule::tokens}});
+    c.add("weighting", &how.diffusion.weighting,
+          who + ": how masked tokens are weighted in training: such that the loss is an upper bound on -log p of the " +
+              masked_text + " (bound), or all by 1 (tokens)",
+          {{"bound", DiffusionRule::bound}, {"tokens", DiffusionRule::tokens}});
     c.add("masked", &masked, who + ": LOW:HIGH, smallest and largest share of masked tokens in training");
 }
 

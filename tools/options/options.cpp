@@ -126,7 +126,10 @@ OPTION_OF(std::optional<double>)
 #undef OPTION_OF
 
 void Options::heading(const std::string& title) { app_->option_defaults()->group(title); }
-void Options::on_help(std::function<std::string(bool all)> help) { own_help = std::move(help); }
+void Options::on_help(std::function<std::string(bool all)> help, const char* all) {
+    own_help = std::move(help);
+    app_->set_help_all_flag("--help-all", all);
+}
 std::string Options::help() const { return help_of(*app_); }
 std::string Options::help(const std::string& heading, int column) const { return help_under(*app_, heading, column); }
 void Options::hide() { app_->disabled(); }

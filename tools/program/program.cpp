@@ -167,7 +167,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             Options options(&app);
             options.heading(common_heading);
             app.set_help_flag("-h,--help", "print this help");
-            app.set_help_all_flag("--help-all", "like --help, but always complete");
+            app.set_help_all_flag("--help-all", "the same as --help");
             app.set_version_flag("--version", std::string("masquerade ") + version, "print the version");
             options.choice("--device", device, {"auto", "cpu", "cuda"}, "auto, cpu or cuda (default: auto)");
             options.number("--threads", common.threads, 1, 1024, "CPU threads (default: all this process may use)");

@@ -64,7 +64,7 @@ struct SinkhornOptions {
     void declare(AttentionSettings& s) {
         s.add("chunk", &chunk, "size of a block", 1, 16384);
         s.add("iterations", &iterations, "number of normalisations of the matrix that sorts the blocks", 1, 1000);
-        s.add("temperature", &temperature, "temperature of the scores", 0.01, 100);
+        s.add("temperature", &temperature, "temperature of the scores that sort the blocks", 0.01, 100);
     }
 };
 
