@@ -145,8 +145,9 @@ OptionGroups declare_groups(Options& app, Measuring& how) {
                    "alpha of a beam's score, sum of log p / length^alpha (default: 1)", "ALPHA");
     targets.number(
         "--orders", how.orders, 1, 100000,
-        "objective=diffusion, block-diffusion or any-order: also print another upper bound on -log p(x), where x is a "
-        "sentence or target: -log of the mean of p(x | order) over S random orders of writing",
+        "objective=diffusion, block-diffusion or any-order: besides the upper bound on -log p(x) that is always "
+        "printed (x: a sentence or target), print a second one: -log of the mean of p(x | order) over S random orders "
+        "of writing",
         "S");
     targets.flag("--characters", how.characters, "ROUGE and BLEU over characters, for Chinese");
     targets.output(
@@ -247,7 +248,7 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "evaluate",
         "Measures a run on held-out text, or compares several runs. Some options are only for some models, which their "
-        "headings name (./train --help lists all models). Words such as ema= and conditional=true are settings of the "
+        "headings name (./train --help lists all models). Words such as ema= and source_prior=true are settings of the "
         "training (./train).",
         [&](Options& app) {
             app.input("run", runs, "RUN...",

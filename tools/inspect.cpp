@@ -81,8 +81,8 @@ int main(int argc, char** argv) {
     auto setup = [&](Options& app) {
         app.expect_commands(1);
         mask = app.command("mask",
-                           "draws an attention mask, given by its name or in the words of docs/add-a-mask.md; without "
-                           "either: lists the names");
+                           "draws an attention mask, given by its name, or described as docs/add-a-mask.md explains; "
+                           "without either: lists the names");
         mask.value("name", name, "[NAME]", "name of the mask, or the mask in words");
         mask.number("--source", source, 1, 1000, "tokens of the first part, with [CLS] (default: 6)");
         mask.number("--target", target, 0, 1000, "tokens of the second part (default: 5)");

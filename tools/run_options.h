@@ -23,7 +23,8 @@ inline void expect_equal_weights(const Run& run) {
 using OptionGroups = std::vector<std::pair<Options, unsigned>>;
 
 // What --help-all of a program that reads runs prints.
-constexpr const char* all_of_runs = "print this help also with RUN; RUN --help leaves out what RUN does not support";
+constexpr const char* all_of_runs =
+    "print all of this help even if RUN is given (RUN --help leaves out what RUN does not support)";
 // Returns the text of --help. If the user named runs, leaves out the groups that none of their families supports, unless
 // `all` is true.
 inline std::string help_of_runs(const Options& app, const OptionGroups& groups, const Strings& runs, bool all) {

@@ -45,7 +45,9 @@ void add_options(Options& app, TokenizeSettings& s) {
 
     app.heading("Instead of encoding");
     app.flag("--decode", s.decode, "tokens (with --ids: ids) back to text");
-    app.flag("--restore", s.restore, "share of lines that decoding restores");
+    app.flag(
+        "--restore", s.restore,
+        "encode and decode each line of text, and print the share of lines whose normalised text comes back unchanged");
     app.flag("--report", s.report, "how the vocabulary fits the text");
     app.output("--simplify", s.simplify, "FILE",
                "write the vocabulary to FILE, without tokens that no text can produce");
