@@ -169,7 +169,7 @@ struct LabelMeasuring {
     int draws = 1;
 
     void declare(Options& app) {
-        Options own = app.group("for labelled lines (for models that give vectors of lines)");
+        Options own = app.group("for labelled lines (univae, except with latent_layers=0; unilm, seq2seq, insertion)");
         const Option file = own.input(
             "--labelled", lines, "FILE",
             "measure how well classifiers predict the labels of this file of text<TAB>label from the vectors of "

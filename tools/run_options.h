@@ -84,8 +84,8 @@ inline Options declare_insertion(Options& app, CanvasOptions& o) {
 inline Options declare_any_order(Options& app, CanvasOptions& o) {
     Options group = app.group("of insertion, of univae with decoder=insertion, and of masked diffusion");
     group.number("--threshold", o.threshold, 0.0, 2.0,
-                 "write at every place whose best word has a probability of P or more, and always at the best place; "
-                 "insertion: only with --parallel",
+                 "in each round or pass, write at every slot or hidden place whose best word has a probability of P or "
+                 "more, and always at the best one; insertion: only with --parallel",
                  "P");
     return group;
 }
@@ -95,9 +95,10 @@ inline Options declare_unmask(Options& app, UnmaskOptions& o, const char* if_sam
     Options group = app.group(
         "of masked diffusion (objectives diffusion, block-diffusion, any-order; univae with decoder=diffusion)");
     group.choice("--order", o.order, unmask_orders(),
-                 fmt::format("which hidden places are written first: random (default {}), confidence (largest "
-                             "probability; default otherwise), margin (largest difference between the probabilities of "
-                             "the best and the second-best token), or entropy (smallest entropy)",
+                 fmt::format("masked diffusion starts from hidden places ([MASK]s), and each pass writes some of them. "
+                             "Which are written first: random (default {}), confidence (largest probability; default "
+                             "otherwise), margin (largest difference between the probabilities of the best and the "
+                             "second-best token), or entropy (smallest entropy)",
                              if_sampled));
     group.number("--per-pass", o.per_pass, 1, 65536, "places that a pass writes (default: 1)", "M");
     group.number("--steps", o.steps, 1, 65535,

@@ -65,8 +65,10 @@ void TrainOptions::declare(Config& c) {
     c.add("recompute", &recompute,
           "names of tensors (* stands for any characters) whose values are not kept but recomputed in the backward "
           "pass; the command \"./inspect program\" lists the names");
-    c.add("parts", &parts, "parts of a batch, computed one after the other: a larger batch in the same memory", 1,
-          65536);
+    c.add("parts", &parts,
+          "number of parts into which a batch is cut; they are computed one after the other, so that "
+          "the batch needs less memory",
+          1, 65536);
     c.add("plan_memory", &plan_memory,
           "place the tensors of a training step in one planned block of memory; false: in separate blocks");
     c.add("tf32", &tf32, "on a GPU, round the f32 factors of products to TF32: faster, but only 10 bits of mantissa");

@@ -32,8 +32,8 @@ struct LambdaOptions {
     int reach = 0;
     void declare(AttentionSettings& s) {
         s.add("reach", &reach,
-              "positions to either side whose weights depend on their distance, too; 0: all weights depend on "
-              "the content alone",
+              "number of positions to either side for which a weight depends on the content and the distance; farther "
+              "away, it depends on the content alone; 0: always on the content alone",
               0, 1024);
     }
 };
