@@ -306,7 +306,7 @@ TEST_CASE("unmask run: a line alone is written as in any batch, by any number of
                 set_threads(before == 1 ? 3 : 1);
                 CHECK(written(*run, how, lines, 7) == together);
                 set_threads(before);
-                // More places than are written at a time. Of any-order, the length may be 0.
+                // These are more places than one group has. With any-order, texts may have the length 0.
                 const bool drawn = objective == std::string("any-order");
                 CHECK(written(*run, how, Strings(300, "who?"), 7).size() > (drawn ? 299 : 600));
             }
