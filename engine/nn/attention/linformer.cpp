@@ -23,7 +23,7 @@ struct LinformerOptions {
     bool value_weights = false;
     std::string sharing = "none";
     void declare(AttentionSettings& s) {
-        s.add("slots", &slots, "number of packed rows, into which keys are packed", 1, 65536);
+        s.add("slots", &slots, help_of_slots, 1, 65536);
         s.add("value_weights", &value_weights, "pack values with weights of their own; false: with those of the keys");
         s.add("sharing", &sharing,
               "tables of the weights with which keys and values are packed: one for each head of each layer (none), "

@@ -45,7 +45,7 @@ struct LunaOptions {
     int slots = 16;
     bool contextual = true, tied = false;
     void declare(AttentionSettings& s) {
-        s.add("slots", &slots, "number of packed rows, into which keys are packed", 1, 65536);
+        s.add("slots", &slots, help_of_slots, 1, 65536);
         s.add("contextual", &contextual,
               "keys are packed by an attention with one query for each packed row; true: these queries are the packed "
               "rows of the previous layer; false: they are learned, and the same in every layer");

@@ -23,7 +23,7 @@ struct LunaCausalOptions {
     bool tied = false;
     std::string pack = "softplus";
     void declare(AttentionSettings& s) {
-        s.add("slots", &slots, "number of packed rows, into which keys are packed", 1, 65536);
+        s.add("slots", &slots, help_of_slots, 1, 65536);
         s.add("tied", &tied, "use the keys as values; needs rotary=false");
         s.add("pack", &pack,
               "function that turns the scores between packed rows and keys into the weights with which keys are packed",

@@ -49,6 +49,10 @@ class AttentionSettings {
     const AttentionOptions& given_;
 };
 
+// The help text of the setting `slots`, which several kinds have.
+constexpr const char* help_of_slots =
+    "number of packed rows; a packed row is a weighted sum of keys, and queries attend to packed rows instead of keys";
+
 template <class Options>
 Options options_of(const AttentionOptions& given) {
     AttentionSettings settings(given);
