@@ -31,10 +31,11 @@ SegmentGraph near_graph(const SegmentGraph& step, int reach) {
 struct LambdaOptions {
     int reach = 0;
     void declare(AttentionSettings& s) {
-        s.add("reach", &reach,
-              "number of positions to either side for which a weight depends on the content and the distance; farther "
-              "away, it depends on the content alone; 0: always on the content alone",
-              0, 1024);
+        s.add(
+            "reach", &reach,
+            "keys that are at most this many positions away get a weight that depends on their content and their distance; "
+            "the weight of keys farther away depends on their content alone",
+            0, 1024);
     }
 };
 
