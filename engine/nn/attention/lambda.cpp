@@ -31,11 +31,10 @@ SegmentGraph near_graph(const SegmentGraph& step, int reach) {
 struct LambdaOptions {
     int reach = 0;
     void declare(AttentionSettings& s) {
-        s.add(
-            "reach", &reach,
-            "keys that are at most this many positions away get a weight that depends on their content and their distance; "
-            "the weight of keys farther away depends on their content alone",
-            0, 1024);
+        s.add("reach", &reach,
+              "keys that are at most this many positions away get a weight that depends on their content and their "
+              "distance; the weight of keys farther away depends on their content alone",
+              0, 1024);
     }
 };
 
