@@ -86,11 +86,12 @@ void ClassifySettings::declare(Config& c) {
     c.add_path(
         "task", &task.task,
         "what is learned, on generated examples: " + described(task_kinds()) +
-            ". Or PATH (called files below), texts of your own: a folder with a folder of text files for each class. "
-            "docs/classify.md has examples",
+            ". Or PATH, texts of your own: a folder with a folder of text files for each class; the settings of this "
+            "task are marked \"files:\". docs/classify.md has examples",
         names_of(task_kinds()));
     c.add("pairs", &task.pairs, "recall: number of key-value pairs", 1, 65536);
-    c.add("length", &task.length, "recall, copy, induction: number of words", 1, 65536);
+    c.add("length", &task.length,
+          "recall, induction: number of words of an example; copy: number of words that are copied", 1, 65536);
     c.add("vocabulary", &task.vocabulary,
           "recall, copy, induction: number of different words; in recall half of them are keys", 2, 65536);
     c.add("dashes", &task.dashes, "pathfinder: dashes of a curve; 6, 9 and 14 are easy, medium and hard", 1, 14);

@@ -25,9 +25,14 @@ struct KernelOptions {
     int features = 64, redraw = 0;
     bool gate = false;
     void declare_features(AttentionSettings& s) {
-        s.add("features", &features, "random features per head: numbers whose products approximate the softmax", 1,
-              65536);
-        s.add("redraw", &redraw, "steps until the random features are drawn again; 0: never", 0, 1000000000);
+        s.add("features", &features,
+              "number of random features per head; the features of a query times those of a key approximate "
+              "the weight of the key",
+              1, 65536);
+        s.add("redraw", &redraw,
+              "steps until the random projections, from which the features are computed, are drawn again; "
+              "0: never",
+              0, 1000000000);
     }
 };
 
