@@ -132,7 +132,7 @@ void SlotSettings::declare(Config& c, const std::string& about) {
           about +
               "true: the last layer's vectors of the two words beside a slot are projected to the width of the "
               "embedding, and the embedding table is the output matrix; false: a separate output matrix reads the two "
-              "vectors side by side");
+              "vectors, of width C each, side by side");
     c.add(
         "finalization", &finalization,
         about +

@@ -26,7 +26,8 @@ struct LunaCausalOptions {
         s.add("slots", &slots, help_of_slots, 1, 65536);
         s.add("tied", &tied, "use the keys as values; needs rotary=false");
         s.add("pack", &pack,
-              "function that turns the scores between packed rows and keys into the weights with which keys are packed",
+              "each packed row has a learned query; function that turns the scores of this query with the keys into "
+              "weights",
               {"softplus", "elu", "softmax"});
     }
 };
