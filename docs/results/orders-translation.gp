@@ -23,6 +23,7 @@ $insertion << EOD
 EOD
 plot 32.0 title "left to right, beam of 4" with lines lw 2 dt 2, \
      29.5 title "left to right, greedy" with lines lw 2, \
+     29.3 title "right to left, greedy" with lines lw 1 dt 3, \
      $steps using 1:2 title "diffusion, --steps" with linespoints lw 2 pt 7, \
      $thresholds using 1:2 title "diffusion, --threshold" with linespoints lw 2 pt 5, \
      $insertion using 1:2 title "insertion (table)" with points pt 9 ps 1.3

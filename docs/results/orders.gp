@@ -23,8 +23,8 @@ $rows << END
 9.0 77.1 83 "9 steps"
 4.0 30.2 24 "4 steps"
 14.4 44.4 50 "blocks of 12, threshold 0.99"
-9.9 38.7 36 "blocks of 12, threshold 0.9"
-12.2 29.8 27 "blocks of 8, threshold 0.9"
+9.9 38.7 42.5 "blocks of 12, threshold 0.9"
+12.2 29.8 33.5 "blocks of 8, threshold 0.9"
 16.4 24.9 21 "blocks of 4, threshold 0.9"
 END
 plot $rows using 1:2 with points pointtype 7, $rows using 1:3:4 with labels font ',10'
