@@ -72,8 +72,8 @@ TEST_CASE("seq2seq run: what it was trained on says what it needs, what it can w
     // An untrained model has about the loss of the uniform distribution.
     CHECK(std::abs(losses[0].loss.per_token / std::log(words.size()) - 1) <= 0.05);
     CHECK(both.losses({&held_out[0]}, false).size() == 1);
-    CHECK_THROWS_WITH_AS(Seq2SeqRun(tiny_seq2seq("unilm"), words), doctest::Contains("there are seq2seq, mass"),
-                         BadUsage);
+    CHECK_THROWS_WITH_AS(Seq2SeqRun(tiny_seq2seq("unilm"), words),
+                         doctest::Contains("there are seq2seq, seq2seq-reverse, mass"), BadUsage);
 }
 
 TEST_CASE("seq2seq run: masks in words are refused before there is a run, and say what can be written") {

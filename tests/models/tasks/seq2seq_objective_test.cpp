@@ -145,8 +145,8 @@ TEST_CASE("seq2seq objective: a batch is filled up to its bucket by rows of weig
 }
 
 TEST_CASE("seq2seq objective: what cannot be is refused by name") {
-    CHECK_THROWS_WITH_AS(find_objective("unilm", true), doctest::Contains("there are seq2seq, mass, diffusion"),
-                         BadUsage);
+    CHECK_THROWS_WITH_AS(find_objective("unilm", true),
+                         doctest::Contains("there are seq2seq, seq2seq-reverse, mass, diffusion"), BadUsage);
     const Sentence s = line(3);
     CHECK_THROWS_WITH_AS(find_objective("seq2seq", true).batch({&s}, 0, options()),
                          doctest::Contains("needs pairs, but sentence 0 has no target"), BadInput);
