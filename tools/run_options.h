@@ -25,6 +25,7 @@ using OptionGroups = std::vector<std::pair<Options, unsigned>>;
 // What --help-all of a program that reads runs prints.
 constexpr const char* all_of_runs =
     "print all of this help even if RUN is given (RUN --help leaves out what RUN does not support)";
+
 // Returns the text of --help. If the user named runs, leaves out the groups that none of their families supports, unless
 // `all` is true.
 inline std::string help_of_runs(const Options& app, const OptionGroups& groups, const Strings& runs, bool all) {
@@ -90,7 +91,8 @@ inline Options declare_any_order(Options& app, CanvasOptions& o) {
     return group;
 }
 
-// Declares the options of masked diffusion. Returns their group of options. if_sampled: "with --samples", for example.
+// Declares the options of masked diffusion. Returns their group of options. if_sampled: "if tokens are sampled", for
+// example.
 inline Options declare_unmask(Options& app, UnmaskOptions& o, const char* if_sampled) {
     Options group = app.group(
         "of masked diffusion (objectives diffusion, block-diffusion, any-order; univae with decoder=diffusion)");

@@ -40,8 +40,7 @@ void add_options(Options& app, TokenizeSettings& s) {
     app.flag("--types", s.types, "add /0 (first text of a pair) or /1 (second)");
     const Option cut = count("--max-length", s.max_length, "cut to N tokens, special ones counted");
     app.choice("--truncate", s.truncate, {"longest", "first", "second"},
-               "which text of a pair is cut: longest "
-               "(default), first or second")
+               "which text of a pair is cut: longest (default), first or second")
         .needs(cut);
     app.flag("--cut-left", s.cut_left, "cut the beginning, not the end").needs(cut);
 

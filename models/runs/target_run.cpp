@@ -151,7 +151,7 @@ TargetRun::TargetRun(const TargetSettings& s, Vocabulary v, DType storage, Devic
     s.hiding();  // refuses a wrong setting before there is a run folder
     for (const ObjectiveMixture::Part& part : mixture.parts)
         if (mixture.has(Objective::counts) && part.objective->has(Objective::bound) &&
-            !masquerade::draws_length(*part.objective, s.how.diffusion))
+            !masquerade::draws_length(diffusion_form(*part.objective), s.how.diffusion))
             throw BadUsage(text("objective=", s.objective,
                                 ": gaps says how many places a canvas of diffusion has; expected ",
                                 "objective=diffusion:1,gaps:1 canvas=drawn"));

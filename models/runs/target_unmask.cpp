@@ -56,7 +56,7 @@ int TargetRun::places() const { return common().places(continues()); }
 bool TargetRun::in_blocks() const { return diffusion() && diffusion_form(*diffusion()) == DiffusionForm::blocks; }
 
 bool TargetRun::draws_length(const Objective& objective) const {
-    return masquerade::draws_length(objective, common().how.diffusion);
+    return masquerade::draws_length(diffusion_form(objective), common().how.diffusion);
 }
 bool TargetRun::draws_length() const { return diffusion() && draws_length(*diffusion()); }
 

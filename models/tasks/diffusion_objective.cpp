@@ -53,10 +53,7 @@ struct Hidden {
         }
     }
     // Whether the model predicts the [SEP] behind the text.
-    static bool ends(DiffusionForm form, const ObjectiveOptions& o) {
-        return form == DiffusionForm::blocks ||
-               (form != DiffusionForm::streams && o.diffusion.canvas == DiffusionRule::ends);
-    }
+    static bool ends(DiffusionForm form, const ObjectiveOptions& o) { return !draws_length(form, o.diffusion); }
     int rows() const { return std::max(places, tokens + 1); }  // of the text
     // The places before the last block, whose true tokens are read.
     int clean() const { return places > 0 ? (places - 1) / block * block : 0; }

@@ -15,9 +15,8 @@ inline DiffusionForm diffusion_form(const Objective& objective) {
            : objective.has(Objective::ranks)   ? DiffusionForm::blocks
                                                : DiffusionForm::one_stack;
 }
-// Whether a canvas of the objective has one place for each token, and a visible [SEP] behind them.
-inline bool draws_length(const Objective& objective, const DiffusionRule& rule) {
-    const DiffusionForm form = diffusion_form(objective);
+// Whether a canvas of this form has one place for each token, and a visible [SEP] behind them, which is not predicted.
+inline bool draws_length(DiffusionForm form, const DiffusionRule& rule) {
     return form == DiffusionForm::streams || (form != DiffusionForm::blocks && rule.canvas == DiffusionRule::drawn);
 }
 constexpr unsigned diffusion_traits =

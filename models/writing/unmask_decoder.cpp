@@ -78,7 +78,8 @@ int UnmaskDecoder::first_asked(const MaskedCanvas& canvas) const {
     return blocks ? canvas.asked.at(0) / options_.diffusion.block * options_.diffusion.block : 0;
 }
 
-// Each written token has the number of its pass as its rank, so the content rows are those of training in this order.
+// The rank of a written token is the number of the pass that wrote it. Training makes the same rows for a text whose
+// tokens are drawn in this order.
 Example UnmaskDecoder::streams(const MaskedCanvas& canvas) const {
     std::vector<int> rank = canvas.came;
     for (std::size_t place = 0; place < rank.size(); place++)
