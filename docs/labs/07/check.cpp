@@ -475,6 +475,8 @@ std::string of_vmf_sample() {
             for (double& each : mu) each /= size;
             vmf_sample(kappa, mu.data(), u, e.data(), z.data());
             if (z == Numbers(3, garbage)) return "z is not written\n";
+            if (!std::isfinite(z[0] + z[1] + z[2]))
+                return "z is not finite where " + name + " and u is " + number(u) + "\n";
             const double w = dot(mu.data(), z.data());
             share.found.push_back(std::fabs(w) <= 1 ? over_w(kappa, w, [](double) { return 1; }) : w),
                 share.right.push_back(u);
@@ -491,8 +493,10 @@ std::string of_vmf_sample() {
         }
         along.push_back(share), across.push_back(direction), lengths.push_back(length);
     }
-    const std::string s = differs("P(w < mu . z)", "u", along) + differs("nu", "the noise", across) +
-                          differs("|z|", "the sphere", lengths);
+    // A z that is not on the sphere says nothing about w: its product with mu need not be w.
+    std::string s = differs("|z|", "the sphere", lengths);
+    if (s.empty()) s = differs("P(w < mu . z)", "u", along);
+    s += differs("nu", "the noise", across);
     if (s.empty()) {
         // Small u. The probability is compared by its logarithm, because P and u are nearly 0.
         std::vector<Result> small;
