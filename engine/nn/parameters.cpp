@@ -141,7 +141,19 @@ void Parameters::round() {
     if (const View copies = rounded(); copies.data) convert_forward(trained(values()), copies);
 }
 
+void Parameters::thaw() {
+    for (Tensor& t : tensors_) t.packed = nullptr;
+    packed_.clear();
+}
+
+void Parameters::freeze() {
+    thaw();
+    for (Tensor& t : tensors_)
+        if (t.shape.rank == 2 && t.device == Device::cpu) t.packed = &packed_.emplace_back();
+}
+
 void Parameters::start_gradients() {
+    if (!packed_.empty()) thaw();
     for (Tensor& t : tensors_) t.grad_written = false;
 }
 

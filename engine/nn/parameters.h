@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/tensor/buffer.h"
+#include "engine/tensor/packed_copy.h"
 #include "engine/tensor/tensor.h"
 
 namespace masquerade {
@@ -66,6 +67,11 @@ class Parameters {
     // training step, and stores the new numbers. Step 0 changes nothing. make() gets `draw` = step / every.
     void redraw(std::int64_t step);
 
+    // Says that the values do not change any more, until start_gradients(). Products on the CPU then keep a copy of each
+    // matrix in their own layout; otherwise a product of few rows spends most of its time on this layout. The copies
+    // need as much memory again as the matrices. Call freeze() again if the values have changed after all.
+    void freeze();
+
     // Call start_gradients() before a backward and finish_gradients() after it. The first op that writes a gradient
     // then stores it instead of adding to the gradient of the previous step, and gradients that no op has written
     // become 0.
@@ -109,6 +115,7 @@ class Parameters {
 
   private:
     void lay_out();
+    void thaw();  // ends freeze()
 
     bool shares_ = false;  // true while a Shared with on=true exists
     DType storage_, dtype_;
@@ -122,6 +129,7 @@ class Parameters {
     std::int64_t matrices_end_ = 0, trained_end_ = 0;
     std::uint64_t seed_ = 0;
     Buffer values_, gradients_, rounded_;
+    std::deque<PackedCopy> packed_;  // of freeze()
 };
 
 }  // namespace masquerade

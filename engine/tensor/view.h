@@ -9,6 +9,8 @@
 
 namespace masquerade {
 
+class PackedCopy;
+
 struct View {
     void* data = nullptr;
     DType dtype = DType::f32;
@@ -16,6 +18,7 @@ struct View {
     Shape shape;
     const char* path = "";
     const void* rounded = nullptr;  // the same numbers in bf16, if the tensor has a copy in bf16 (Parameters::rounded)
+    PackedCopy* packed = nullptr;   // if the matrix does not change: holds a copy for products (Parameters::freeze)
 
     explicit operator bool() const { return data != nullptr; }
     std::int64_t rows() const { return shape.rows(); }
@@ -37,7 +40,7 @@ struct View {
 // Rows [begin, begin + count) of a matrix.
 inline View rows_of(View v, std::int64_t begin, std::int64_t count) {
     v.data = v.at(begin * v.columns());
-    v.rounded = nullptr;
+    v.rounded = nullptr, v.packed = nullptr;
     v.shape = {count, v.columns()};
     return v;
 }

@@ -226,6 +226,7 @@ void Run::average_checkpoints(int count) {
     for (const Tensor& p : parameters.all())
         if (p.needs_grad) write_numbers(parameters.master(p), parameters.slice(mean, p).as<double>());
     parameters.round();
+    parameters.freeze();
 }
 
 void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const TensorFile& weights) {

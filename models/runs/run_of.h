@@ -41,7 +41,9 @@ std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Devi
     auto run = std::make_unique<R>(settings, vocabulary_of(folder), to_train ? settings.precision : DType::f32, device,
                                    &weights);
     run->load_checkpoint(folder, step, weights);
-    if (!to_train) run->use_moving_average();
+    if (to_train) return run;
+    run->use_moving_average();
+    run->parameters.freeze();
     return run;
 }
 

@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "engine/base/error.h"
 #include "engine/nn/parameters.h"
+#include "engine/ops/ops.h"
 #include "engine/tape/trace.h"
 
 using namespace masquerade;
@@ -94,6 +96,32 @@ TEST_CASE("parameters: what no backward reached has gradient zero") {
     two.p.finish_gradients();
     CHECK(number_at(two.w->grad_view(), 17) == 5);
     for (int i = 0; i < 5; i++) CHECK(number_at(two.b->grad_view(), i) == 0);
+}
+
+TEST_CASE("parameters: while they are frozen, products keep copies of the matrices") {
+    Two two(DType::f32);
+    CHECK(two.w->view().packed == nullptr);
+    const float x[50] = {1}, no[70] = {};
+    const auto first_column = [&] {
+        std::vector<float> y(70);
+        linear_forward({const_cast<float*>(x), DType::f32, Device::cpu, {1, 50}, "x"}, two.w->view(),
+                       {const_cast<float*>(no), DType::f32, Device::cpu, {70}, "b"},
+                       {y.data(), DType::f32, Device::cpu, {1, 70}, "y"});
+        return y;
+    };
+    const std::vector<float> before = first_column();
+    two.p.freeze();
+    CHECK(two.w->view().packed != nullptr);
+    CHECK(two.b->view().packed == nullptr);
+    CHECK(rows_of(two.w->view(), 0, 70).packed == nullptr);
+    CHECK(first_column() == before);
+    static_cast<float*>(two.w->value)[0] += 1;
+    two.p.freeze();  // again, because a value has changed
+    CHECK(first_column()[0] == before[0] + 1);
+    two.p.start_gradients();
+    CHECK(two.w->view().packed == nullptr);
+    static_cast<float*>(two.w->value)[0] -= 1;
+    CHECK(first_column()[0] == doctest::Approx(before[0]));
 }
 
 TEST_CASE("parameters: a path twice, a slice of another model") {

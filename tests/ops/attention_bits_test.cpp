@@ -83,6 +83,22 @@ TEST_CASE("attention: a row decoded alone has the bits it has among all") {
         rows.forward();
         CHECK(rows.y == call.y);
         CHECK(rows.lse == call.lse);
+        // Each document has key segments of its own for the same rows, as the hypotheses of one source have.
+        SegmentGraph own = graph;
+        own.keys.clear(), own.sees.clear();
+        for (QuerySegment& q : own.queries) {
+            const int begin = q.sees_begin, end = q.sees_end, self = q.self;
+            q.sees_begin = int(own.sees.size());
+            for (int v = begin; v < end; v++) {
+                if (graph.sees[v] == self) q.self = int(own.keys.size());
+                own.see(graph.keys[graph.sees[v]]);
+            }
+            q.sees_end = int(own.sees.size());
+        }
+        graph = own;
+        rows.forward();
+        CHECK(rows.y == call.y);
+        CHECK(rows.lse == call.lse);
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -175,6 +176,41 @@ TEST_CASE("gemm: the bits of a row depend neither on the other rows nor on the t
                         }
                 }
     });
+    set_threads(before);
+}
+
+TEST_CASE("gemm: a packed copy of B changes no bit, and is made again for another instruction set or matrix") {
+    const std::int64_t shapes[][2] = {{1, 1}, {40, 320}, {33, 321}, {129, 700}, {64, 31}};
+    const int before = threads();
+    PackedCopy copy;  // one for all, so that it must be made again each time
+    for (const auto& shape : shapes)
+        for (DType type : {DType::f32, DType::bf16})
+            for (bool turned : {false, true}) {
+                const std::int64_t most = 600, n = shape[0], k = shape[1];
+                const Stored a(DType::f32, most, k, false, 8), b(type, k, n, turned, 9);
+                under_every_instruction_set([&] {
+                    for (std::int64_t m : {1, 5, 40, 600})
+                        for (int count : {1, 3}) {
+                            CAPTURE(text(m, " x ", n, " x ", k, turned ? " T " : " N ", name_of(type)));
+                            set_threads(count);
+                            Target expected(DType::f32, m, n, 0), found(DType::f32, m, n, 0);
+                            Factor constant = b.factor();
+                            gemm(m, n, k, a.factor(), constant, expected.product());
+                            constant.packed = &copy;
+                            gemm(m, n, k, a.factor(), constant, found.product());
+                            CHECK(found.f32 == expected.f32);
+                        }
+                });
+            }
+    // The copy is read, not the matrix: a product that ignored it would be slow, and nobody would notice.
+    Stored a(DType::f32, 4, 64, false, 8), b(DType::f32, 64, 32, true, 9);
+    Factor constant = b.factor();
+    constant.packed = &copy;
+    Target first(DType::f32, 4, 32, 0), second(DType::f32, 4, 32, 0);
+    gemm(4, 32, 64, a.factor(), constant, first.product());
+    std::fill(b.f32.begin(), b.f32.end(), 0.0f);
+    gemm(4, 32, 64, a.factor(), constant, second.product());
+    CHECK(second.f32 == first.f32);
     set_threads(before);
 }
 

@@ -46,6 +46,7 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
     Parameters parameters(DType::f32, common.device);
     const UniVae model(parameters, options);
     parameters.allocate(common.seed);
+    parameters.freeze();
     UniVaeDecoder::Special special;
     special.forbidden.push_back(special.sep);  // so that no sentence ends before the maximum length
     UniVaeDecoder decoder(model, special);
@@ -92,6 +93,7 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
     const UniLm model(parameters, sizes);
     UniLmDecoder decoder(model, reading);
     parameters.allocate(common.seed);
+    parameters.freeze();
 
     std::vector<Sentence> texts(sources);
     std::vector<SearchSource> about_texts(texts.size());

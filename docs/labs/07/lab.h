@@ -35,14 +35,15 @@ double importance_weighted(int S, const double* log_w);
 
 // 5. Returns the weight of the KL in the loss at step 0, 1 ... of a training with `steps` steps. The steps are divided
 // into `cycles` equal cycles. In each cycle, the weight rises linearly from 0, reaches 1 after the fraction `rise` of
-// the cycle, and stays 1 until the cycle ends. From step `steps` on, the weight is 1. `rise` is above 0 and at most 1.
+// the cycle, and stays 1 until the cycle ends. If `cycles` does not divide `steps`, a cycle is not a whole number of
+// steps. From step `steps` on, the weight is 1. `rise` is above 0 and at most 1.
 // Sources: Bowman et al. 2016 for one cycle, Fu et al. 2019 for several cycles.
 double kl_weight(int step, int steps, int cycles, double rise);
 // The price of the KL of a batch: the term that the KL adds to the loss. kl (B,Z) has the KL of each of the Z numbers
 // for each of the B sentences. If the mean of a number over the batch is below `least`, it costs as much as if its mean
 // were `least` (free bits, Kingma et al. 2016):
 //     price = weight sum_z max(mean_b kl_bz, least)
-// Stores the gradient dkl (B,Z) of the price, and returns the price.
+// Stores the gradient dkl (B,Z) of the price, and returns the price. No mean equals `least`.
 double free_bits(int B, int Z, double weight, double least, const double* kl, double* dkl);
 
 // 6. Draws z from the von Mises-Fisher distribution on the sphere in three dimensions (Ulrich 1984). Its density is

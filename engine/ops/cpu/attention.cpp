@@ -6,7 +6,7 @@
 namespace masquerade::cpu {
 
 void attention_forward(View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse) {
-    AttentionCall call("attention_forward", q, kv, graph, rule, lse);
+    AttentionCall call("attention_forward", q, kv, graph, rule, lse, true);
     bool fast = arithmetic_of(q.dtype) == DType::f32;
     (fast ? attention_forward_fast : attention_forward_reference)(call, y, lse);
 }
@@ -14,7 +14,7 @@ void attention_forward(View q, Views kv, const SegmentGraph& graph, AttentionRul
 void attention_backward(View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule,
                         Grad dq, Grads dkv) {
     const char* op = "attention_backward";
-    AttentionCall call(op, q, kv, graph, rule, lse);
+    AttentionCall call(op, q, kv, graph, rule, lse, false);
     check_attention_gradients(op, kv, dkv);
     KeyOwners owners(op, call);
     if (arithmetic_of(q.dtype) == DType::f32)

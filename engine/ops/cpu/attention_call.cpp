@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/ops/cpu/attention_call.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace masquerade::cpu {
@@ -11,8 +12,18 @@ thread_local std::vector<char> covered_by_call;
 
 }  // namespace
 
+int common_rows(const SegmentGraph& graph, int query) {
+    const QuerySegment &q = graph.queries[query], &before = graph.queries[query - 1];
+    for (int i = 0; i < std::min(q.sees_end - q.sees_begin, before.sees_end - before.sees_begin); i++) {
+        const KeySegment &a = graph.keys[graph.sees[q.sees_begin + i]],
+                         &b = graph.keys[graph.sees[before.sees_begin + i]];
+        if (a.source == b.source && a.begin == b.begin && a.end == b.end && a.begin < a.end) return i;
+    }
+    return -1;
+}
+
 AttentionCall::AttentionCall(const char* op, const View& queries, const Views& sources, const SegmentGraph& segments,
-                             const AttentionRule& r, const View& lse)
+                             const AttentionRule& r, const View& lse, bool joins)
     : q(queries),
       kv(sources),
       graph(segments),
@@ -28,9 +39,18 @@ AttentionCall::AttentionCall(const char* op, const View& queries, const Views& s
     find_covered_rows(op, q, graph, covered_by_call);
     documents_of_call.clear();
     const int count = int(graph.queries.size());
-    for (int first = 0, last; first < count; first = last) {
-        for (last = first + 1; last < count && graph.queries[last].document == graph.queries[first].document;) last++;
-        documents_of_call.push_back({first, last});
+    constexpr int most_joined = 16;  // more documents are left to other threads
+    int documents_joined = 0;
+    for (int i = 0; i < count; i++) {
+        const bool same = i > 0 && graph.queries[i].document == graph.queries[i - 1].document;
+        const bool joined = i > 0 && joins && !same && documents_joined < most_joined && common_rows(graph, i) >= 0;
+        if (same || joined) {
+            documents_of_call.back().last = i + 1;
+            documents_joined += joined;
+        } else {
+            documents_of_call.push_back({i, i + 1});
+            documents_joined = 1;
+        }
     }
 }
 

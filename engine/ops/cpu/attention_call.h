@@ -9,10 +9,15 @@
 namespace masquerade::cpu {
 
 // The query segments [first, last) of one document. Threads may compute different documents at the same time, because
-// no two documents write to the same row.
+// no two documents write to the same row. In a forward, the range may consist of several documents that see common rows
+// (common_rows()), such as the hypotheses of one source. The common keys are then packed only once.
 struct DocumentRange {
     int first, last;
 };
+
+// Compares the key segments that query segment `query` sees with those of the query segment before it, in order.
+// Returns the index of the first pair of segments that are the same rows, at least one; -1 if there is none.
+int common_rows(const SegmentGraph& graph, int query);
 
 struct AttentionCall {
     const View& q;
@@ -26,10 +31,11 @@ struct AttentionCall {
     const std::vector<DocumentRange>& documents;
     const std::vector<char>& covered;  // for each query row: whether a query segment contains it
 
-    // Throws Error if the shapes or the segment graph are not valid. An AttentionCall is valid until the same thread
+    // Throws Error if the shapes or the segment graph are not valid. `joins` says whether a DocumentRange may have several
+    // documents. An AttentionCall is valid until the same thread
     // constructs another one, because both use the same memory.
     AttentionCall(const char* op, const View& q, const Views& kv, const SegmentGraph& graph, const AttentionRule& rule,
-                  const View& lse);
+                  const View& lse, bool joins = false);
 };
 
 // For each row of key/value tensor s, (*of[s])[row] is the index of the first key segment that contains the row and

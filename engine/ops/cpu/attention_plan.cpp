@@ -17,15 +17,22 @@ void number_keys(const SegmentGraph& graph, DocumentRange document, DocumentPlan
     }
     plan.key_segments.clear();
     plan.rows = 0;
-    for (int i = document.first; i < document.last; i++)
+    for (int i = document.first; i < document.last; i++) {
+        const bool joined = i > document.first && graph.queries[i].document != graph.queries[i - 1].document;
+        const int common = joined ? common_rows(graph, i) : -1;
         for (int v = graph.queries[i].sees_begin; v < graph.queries[i].sees_end; v++) {
             int index = graph.sees[v];
             if (plan.numbered[index]) continue;
+            if (v - graph.queries[i].sees_begin == common) {
+                plan.first_row[index] = plan.first_row[graph.sees[graph.queries[i - 1].sees_begin + common]];
+                continue;
+            }
             plan.numbered[index] = 1;
             plan.key_segments.push_back(index);
             plan.first_row[index] = plan.rows;
             plan.rows += graph.keys[index].end - graph.keys[index].begin;
         }
+    }
     for (int index : plan.key_segments) plan.numbered[index] = 0;
 }
 

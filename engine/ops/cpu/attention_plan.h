@@ -38,7 +38,7 @@ struct DocumentPlan {
     // The keys of the document are packed into one array, one key segment after another.
     std::vector<int> key_segments;  // indices of the key segments, in the order in which the query segments list them
     // For each key segment in SegmentGraph::keys: the row of the packed array at which the segment begins. Only set for
-    // the segments in key_segments.
+    // the segments in key_segments, and for those whose rows a segment of the document before has packed.
     std::vector<int> first_row;
     int rows = 0;  // total number of packed rows, over all key segments of the document
 

@@ -33,24 +33,37 @@ std::int64_t second_level_cache() {
 struct Packed {};
 struct Sums {};
 
+// Returns B packed as a whole, or null if no packed copy may be kept, or if it would save little time.
+const float* packed_copy(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k, const Factor& b) {
+    constexpr std::int64_t most_rows = 512;  // with more rows, packing B is a small part of the product
+    if (!b.packed || m > most_rows) return nullptr;
+    return b.packed->get({&kernel, b.data, k, n, b.row, b.column}, kernel.packed_size(k, n), [&](float* to) {
+        parallel_each((k + gemm_depth - 1) / gemm_depth, [&](std::int64_t i) {
+            kernel.pack(b, i * gemm_depth, std::min(k, (i + 1) * gemm_depth), n, to);
+        });
+    });
+}
+
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
     if (gemm_bf16(m, n, k, a, b, c)) return;
     constexpr std::int64_t least = 250000;                       // fewer multiply-adds are not worth waking a thread
     const double pack_a = a.column == 1 ? 10 : 30, pack_b = 30;  // measured time to pack a number, in multiply-adds
     const GemmKernel& kernel = *chosen_kernel();
-    GemmProblem problem{m, n, k, a, b, c, static_cast<float*>(c.data), c.row, second_level_cache()};
+    const float* const packed_b = packed_copy(kernel, m, n, k, b);
+    GemmProblem problem{m, n, k, a, b, c, packed_b, static_cast<float*>(c.data), c.row, second_level_cache()};
     if (c.dtype != DType::f32) {
         problem.sums = k > gemm_depth ? workspace<Sums>(m * n) : nullptr;
         problem.sums_row = n;
     }
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());
-    const GemmGrid part = choose_grid(m, n, most, kernel.rows, kernel.columns, pack_a, pack_b);
+    const GemmGrid part =
+        choose_grid(m, n, most, kernel.rows, packed_b ? kernel.panel : kernel.columns, pack_a, packed_b ? 0 : pack_b);
     const std::int64_t rows = part.height, columns = part.width, across = (n + columns - 1) / columns;
     parallel_each((m + rows - 1) / rows * across, [&](std::int64_t i) {
         const std::int64_t m0 = i / across * rows, m1 = std::min(m, m0 + rows);
         const std::int64_t n0 = i % across * columns, n1 = std::min(n, n0 + columns);
-        float* packed = workspace<Packed>(kernel.scratch(n1 - n0, problem.cache));
-        kernel.block(problem, {m0, m1, n0, n1}, packed);
+        float* scratch = workspace<Packed>(kernel.scratch(n1 - n0, problem.cache));
+        kernel.block(problem, {m0, m1, n0, n1}, scratch);
     });
 }
 

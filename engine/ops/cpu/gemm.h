@@ -6,6 +6,7 @@
 // row of A, its column of B, the instruction set and, if both factors are bf16, on bf16_form(). Two bf16 factors are
 // multiplied with bf16 instructions if the machine has them.
 #pragma once
+#include "engine/tensor/packed_copy.h"
 #include "engine/tensor/view.h"
 
 #include <cstdint>
@@ -22,10 +23,11 @@ struct Factor {
     const void* data;
     DType dtype;
     std::int64_t row, column;
+    PackedCopy* packed = nullptr;  // not null: gemm() may keep a packed copy there, because the matrix does not change
 };
 
-inline Factor factor(const View& v) { return {v.data, v.dtype, v.columns(), 1}; }
-inline Factor transposed(Factor f) { return {f.data, f.dtype, f.column, f.row}; }
+inline Factor factor(const View& v) { return {v.data, v.dtype, v.columns(), 1, v.packed}; }
+inline Factor transposed(Factor f) { return {f.data, f.dtype, f.column, f.row, f.packed}; }
 
 // Rows [m0, m1) and columns [n0, n1) of a matrix.
 struct Area {
@@ -66,7 +68,7 @@ inline Product product(const View& v, bool add = false) { return {v.data, v.dtyp
 
 // Computes C(M,N) = A(M,K) B(K,N). Adds the old C if c.add is set, and c.bias if it is not null. Calls the epilogue
 // c.then for each part of C. A thread allocates memory only if its part of the product needs more scratch memory than
-// any earlier part that this thread computed. Each of A, B and C can be f32 or bf16. Alternatively, all three are f64
+// any earlier part that this thread computed, or for the copy of B in b.packed. Each of A, B and C can be f32 or bf16. Alternatively, all three are f64
 // or all three are c128; these are computed by the definition (engine/math/matrix.h), and gemm() does not call the
 // epilogue.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);

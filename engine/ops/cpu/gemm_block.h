@@ -147,7 +147,13 @@ std::int64_t scratch(std::int64_t n, std::int64_t cache) {
     return a_room + block_columns(n, cache) / tile_columns * b_panel;
 }
 
-// Computes an area of C. `scratch` has room for the packed panels of B, followed by the packed block of A.
+// The layout of all of B: blocks of gemm_depth rows, one after another, each in panels of as many rows.
+std::int64_t packed_size(std::int64_t k, std::int64_t n) { return k * panels_of(n) * tile_columns; }
+void pack_all(const Factor& b, std::int64_t k0, std::int64_t k1, std::int64_t n, float* to) {
+    pack_b(to + packed_size(k0, n), (k1 - k0) * tile_columns, b, {k0, k1, 0, n});
+}
+
+// Computes an area of C, whose columns begin with a panel if B is packed as a whole. `scratch` has room for the packed panels of B, followed by the packed block of A.
 void block(const GemmProblem& g, const Area& area, float* scratch) {
     const std::int64_t width = block_columns(area.n1 - area.n0, g.cache);
     float *const packed_b = scratch, *const packed_a = scratch + width / tile_columns * b_panel;
@@ -160,9 +166,12 @@ void block(const GemmProblem& g, const Area& area, float* scratch) {
         std::int64_t n1 = smaller(n0 + width, area.n1), n2 = smaller(n1 + width, area.n1), k0 = 0;
         do {  // runs once even if K = 0, because C must be written
             std::int64_t k1 = smaller(k0 + gemm_depth, g.k), k2 = smaller(k1 + gemm_depth, g.k);
-            pack_b(packed_b, g.b, {k0, k1, n0, n1});
-            Walk soon_b =
-                k1 < g.k ? walk_over(g.b, {k1, k2, n0, n1}) : walk_over(g.b, {0, smaller(gemm_depth, g.k), n1, n2});
+            const std::int64_t panel = g.packed_b ? (k1 - k0) * tile_columns : b_panel;
+            const float* const panels = g.packed_b ? g.packed_b + packed_size(k0, g.n) + n0 * (k1 - k0) : packed_b;
+            if (!g.packed_b) pack_b(packed_b, b_panel, g.b, {k0, k1, n0, n1});
+            Walk soon_b = g.packed_b ? Walk{}
+                          : k1 < g.k ? walk_over(g.b, {k1, k2, n0, n1})
+                                     : walk_over(g.b, {0, smaller(gemm_depth, g.k), n1, n2});
             for (std::int64_t m0 = area.m0; m0 < area.m1; m0 += height) {
                 std::int64_t m1 = smaller(m0 + height, area.m1), m2 = smaller(m1 + height, area.m1);
                 pack_a(packed_a, g.a, g.m, {m0, m1, k0, k1});
@@ -175,7 +184,7 @@ void block(const GemmProblem& g, const Area& area, float* scratch) {
                         run_tile(
                             g, {{m, smaller(m + tile_rows, m1), n, smaller(n + tile_columns, n1)}, k0 == 0, k1 == g.k},
                             k1 - k0, packed_a + (m - m0) / tile_rows * panel_across,
-                            packed_b + (n - n0) / tile_columns * b_panel,
+                            panels + (n - n0) / tile_columns * panel,
                             beside.rows > 0   ? beside
                             : soon_a.rows > 0 ? soon_a
                                               : soon_b);

@@ -12,6 +12,7 @@ struct GemmProblem {
     std::int64_t m, n, k;
     Factor a, b;
     Product c;
+    const float* packed_b;  // all of B, packed by GemmKernel::pack; null: block() packs the part of B that it needs
     // (m,n): the sums so far. The sum over K is computed in blocks, and `sums` holds the total of the blocks that are
     // done. If C is f32, `sums` is C itself. If C is bf16 and K fits in one block, `sums` is null, because no sums need
     // to be kept.
@@ -25,8 +26,13 @@ struct GemmKernel {
     bool (*machine_has)();
     // C is cut into parts, one for each thread. The parts begin at multiples of these numbers of rows and columns.
     std::int64_t rows, columns;
+    std::int64_t panel;  // number of columns of a panel of B (gemm_pack.h), a multiple of `columns`
     std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);     // number of floats that block() needs as scratch
     void (*block)(const GemmProblem&, const Area&, float* scratch);  // scratch is 64-byte aligned
+    // Packs rows [k0, k1) of B(k,n) into `to`, for GemmProblem::packed_b. k0 is a multiple of gemm_depth, and k1 is the
+    // next multiple or k. packed_size() returns the number of floats for all of B.
+    std::int64_t (*packed_size)(std::int64_t k, std::int64_t n);
+    void (*pack)(const Factor& b, std::int64_t k0, std::int64_t k1, std::int64_t n, float* to);
 };
 
 // All kernels that the compiler supports, the fastest first; the last one runs on any machine.

@@ -59,10 +59,13 @@ bool always() { return true; }
 const std::vector<GemmKernel>& gemm_kernels() {
     static const std::vector<GemmKernel> all = {
 #ifdef __x86_64__
-        {"avx512", has_avx512, 4, avx512::lanes, avx512::scratch, avx512::block},
-        {"avx2", has_avx2, 4, avx2::lanes, avx2::scratch, avx2::block},
+        {"avx512", has_avx512, 4, avx512::lanes, avx512::tile_columns, avx512::scratch, avx512::block,
+         avx512::packed_size, avx512::pack_all},
+        {"avx2", has_avx2, 4, avx2::lanes, avx2::tile_columns, avx2::scratch, avx2::block, avx2::packed_size,
+         avx2::pack_all},
 #endif
-        {"generic", always, 4, generic::lanes, generic::scratch, generic::block},
+        {"generic", always, 4, generic::lanes, generic::tile_columns, generic::scratch, generic::block,
+         generic::packed_size, generic::pack_all},
     };
     return all;
 }

@@ -123,7 +123,8 @@ void pack_a(float* to, const S* from, const Factor& a, std::int64_t rows, std::i
 constexpr std::int64_t b_panel = gemm_depth * tile_columns + lanes;
 // A block of B becomes panels of tile_columns columns: element (p, j) of a panel is at
 // to[panel][p * tile_columns + j]. Numbers past the last column are 0. turn_panel() packs one panel if the columns
-// of B are contiguous.
+// of B are contiguous. The panels are `panel` floats apart: b_panel for one block of B, and for all of B (pack_all()),
+// the number of floats of a panel.
 template <class S>
 void turn_panel(float* to, const S* from, std::int64_t across, std::int64_t columns, std::int64_t depth) {
     std::int64_t done = 0;
@@ -141,10 +142,10 @@ void turn_panel(float* to, const S* from, std::int64_t across, std::int64_t colu
             to[done * tile_columns + j] = j < columns ? widen(from[j * across + done]) : 0.0f;
 }
 template <class S>
-void pack_b(float* to, const S* from, const Factor& b, std::int64_t depth, std::int64_t columns) {
+void pack_b(float* to, std::int64_t panel, const S* from, const Factor& b, std::int64_t depth, std::int64_t columns) {
     if (b.row == 1 && b.column != 1) {
         for (std::int64_t j = 0; j < columns; j += tile_columns)
-            turn_panel(to + j / tile_columns * b_panel, from + j * b.column, b.column, columns - j, depth);
+            turn_panel(to + j / tile_columns * panel, from + j * b.column, b.column, columns - j, depth);
         return;
     }
     std::int64_t whole = b.column == 1 ? columns / tile_columns * tile_columns : 0;
@@ -152,11 +153,10 @@ void pack_b(float* to, const S* from, const Factor& b, std::int64_t depth, std::
         // B is read row by row, as it is stored, so that few memory pages are read at a time.
         for (std::int64_t j = 0; j < whole; j += tile_columns)
 #pragma GCC unroll 4
-            for (int i = 0; i < tile_columns; i += lanes)
-                store(to + j / tile_columns * b_panel + i, load(from + j + i));
+            for (int i = 0; i < tile_columns; i += lanes) store(to + j / tile_columns * panel + i, load(from + j + i));
         for (std::int64_t j = whole; j < columns; j += tile_columns)
             for (std::int64_t i = 0; i < tile_columns; i++)
-                to[j / tile_columns * b_panel + i] = j + i < columns ? widen(from[(j + i) * b.column]) : 0.0f;
+                to[j / tile_columns * panel + i] = j + i < columns ? widen(from[(j + i) * b.column]) : 0.0f;
     }
 }
 
@@ -170,13 +170,13 @@ void pack_a(float* to, const Factor& a, std::int64_t m, const Area& at) {
     else
         pack_a(to, static_cast<const std::uint16_t*>(a.data) + first, a, rows, m - at.m0, depth);
 }
-void pack_b(float* to, const Factor& b, const Area& at) {
+void pack_b(float* to, std::int64_t panel, const Factor& b, const Area& at) {
     if (at.m0 == at.m1) return;
     const std::int64_t first = at.m0 * b.row + at.n0 * b.column, depth = at.m1 - at.m0, columns = at.n1 - at.n0;
     if (b.dtype == DType::f32)
-        pack_b(to, static_cast<const float*>(b.data) + first, b, depth, columns);
+        pack_b(to, panel, static_cast<const float*>(b.data) + first, b, depth, columns);
     else
-        pack_b(to, static_cast<const std::uint16_t*>(b.data) + first, b, depth, columns);
+        pack_b(to, panel, static_cast<const std::uint16_t*>(b.data) + first, b, depth, columns);
 }
 
 // Describes memory that will be read next, for example by packing. While a tile is computed, the cache lines of this

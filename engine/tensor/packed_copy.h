@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// A copy of a matrix in the layout in which an op reads it (Parameters::freeze()). The op makes the copy when it first
+// needs it, and reads the copy from then on. The matrix must not change meanwhile.
+#pragma once
+#include <cstdint>
+#include <mutex>
+
+#include "engine/tensor/buffer.h"
+
+namespace masquerade {
+
+class PackedCopy {
+  public:
+    // The contents of a copy: the matrix of `rows` x `columns` numbers whose element (i, j) is at data[i * row + j *
+    // column]. `layout` stands for the layout of the copy: two layouts have different addresses.
+    struct Contents {
+        const void *layout = nullptr, *data = nullptr;
+        std::int64_t rows = 0, columns = 0, row = 0, column = 0;
+        bool operator==(const Contents& o) const {
+            return layout == o.layout && data == o.data && rows == o.rows && columns == o.columns && row == o.row &&
+                   column == o.column;
+        }
+    };
+    // Returns the copy, which has `count` numbers and is aligned to 64 bytes. If there is none with these contents,
+    // calls pack(float* to), which must write it. Several threads may call get() at the same time.
+    template <class F>
+    const float* get(const Contents& wanted, std::int64_t count, F pack) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (!(wanted == contents_)) {
+            contents_ = {};
+            memory_ = Buffer(std::size_t(count) * sizeof(float));
+            pack(static_cast<float*>(memory_.data()));
+            contents_ = wanted;
+        }
+        return static_cast<const float*>(memory_.data());
+    }
+
+  private:
+    std::mutex mutex_;
+    Contents contents_;
+    Buffer memory_;
+};
+
+}  // namespace masquerade
