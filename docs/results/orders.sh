@@ -111,6 +111,8 @@ for seed in 1 2 3; do
     model german-one-stack-$seed "unilm $g layers=4" '' '--beam 4'
     model german-any-order-$seed "unilm objective=any-order $german layers=4" '' '--lengths 4' '--threshold 0.5' \
         '--steps 4'
+    model german-one-stack-diffusion-$seed "unilm objective=diffusion canvas=drawn $german layers=4" '' \
+        '--threshold 0.5' '--steps 4'
     for block in 4 8; do
         model german-blocks-of-$block-$seed "unilm objective=block-diffusion block=$block $german layers=4" '' \
             '--threshold 0.5' '--per-pass 2' '--per-pass 4'
