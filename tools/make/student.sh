@@ -21,7 +21,7 @@ files() {
     else find . -type f -not -path './build*' -not -path './.git/*' -not -perm /111 -print0; find tests tools data -type f -perm /111 -print0
     fi
 }
-files | grep -zvE '^(\./)?(docs/labs/solutions/|tests/(labs|grade)\.sh$|tools/make/student\.sh$|\.ci/|\.git)' | while IFS= read -r -d '' file; do
+files | grep -zvE '^(\./)?(docs/labs/solutions/|tests/(labs|grade)\.sh$|tools/make/student\.sh$|\.ci/|\.git(/|hub/|-))' | while IFS= read -r -d '' file; do
     [ ! -e "$file" ] || printf '%s\0' "$file"  # a file that is deleted, but still known to git
 done | xargs -0 cp --parents -P -t "$to"
 # The starting points, even if the teacher has solved a lab here.
