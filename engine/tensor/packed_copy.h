@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "engine/tensor/buffer.h"
+#include "engine/tensor/dtype.h"
 
 namespace masquerade {
 
@@ -15,10 +16,11 @@ class PackedCopy {
     // column]. `layout` stands for the layout of the copy: two layouts have different addresses.
     struct Contents {
         const void *layout = nullptr, *data = nullptr;
+        DType dtype = DType::f32;  // of the matrix
         std::int64_t rows = 0, columns = 0, row = 0, column = 0;
         bool operator==(const Contents& o) const {
-            return layout == o.layout && data == o.data && rows == o.rows && columns == o.columns && row == o.row &&
-                   column == o.column;
+            return layout == o.layout && data == o.data && dtype == o.dtype && rows == o.rows && columns == o.columns &&
+                   row == o.row && column == o.column;
         }
     };
     // Returns the copy, which has `count` numbers and is aligned to 64 bytes. If there is none with these contents,

@@ -202,7 +202,7 @@ TEST_CASE("gemm: a packed copy of B changes no bit, and is made again for anothe
                         }
                 });
             }
-    // The copy is read, not the matrix: a product that ignored it would be slow, and nobody would notice.
+    // A change of the matrix has no effect on the second product, because it reads the copy.
     Stored a(DType::f32, 4, 64, false, 8), b(DType::f32, 64, 32, true, 9);
     Factor constant = b.factor();
     constant.packed = &copy;
@@ -211,6 +211,10 @@ TEST_CASE("gemm: a packed copy of B changes no bit, and is made again for anothe
     std::fill(b.f32.begin(), b.f32.end(), 0.0f);
     gemm(4, 32, 64, a.factor(), constant, second.product());
     CHECK(second.f32 == first.f32);
+    // The same memory, read as another type, is another matrix. All bits 0 are the number 0 in both types.
+    constant.dtype = DType::bf16;
+    gemm(4, 32, 64, a.factor(), constant, second.product());
+    CHECK(second.f32 == Target(DType::f32, 4, 32, 0).f32);
     set_threads(before);
 }
 

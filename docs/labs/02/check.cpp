@@ -137,13 +137,14 @@ std::string seen(int k) {
           some("dy w is at right angles to n in every row", 3, false, false, false, false, true),
           some("dy w has mean 0 and is at right angles to n in every row", 3, false, false, false, true, true)})
         cases.push_back(result(c));
-    const Result any = result(some("", 3, false, false, false, false, false));
+    const Case general = some("", 3, false, false, false, false, false);
+    const Result any = result(general);
     const std::string s = wrong(name[k], any, cases);
     if (s.empty()) {
         if (const std::string t = inexact(name[k], any.found, any.right); !t.empty()) return t;
-        if (!alike(students(some("", 3, false, false, false, false, false), 1).of[k], any.right))
+        if (!alike(students(general, 1).of[k], any.right))
             return std::string(name[k]) + " depends on what stood in its memory before\n";
-        Case far = some("", 3, false, false, false, false, false);
+        Case far = general;
         for (double& x : far.x) x += 100000;
         if (const Result r = result(far); !alike(r.found, r.right))
             return wrong(name[k], r, {}) + "that is where the rows of x are around 100000\n";

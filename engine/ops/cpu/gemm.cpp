@@ -37,7 +37,7 @@ struct Sums {};
 const float* packed_copy(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k, const Factor& b) {
     constexpr std::int64_t most_rows = 512;  // with more rows, packing B is a small part of the product
     if (!b.packed || m > most_rows) return nullptr;
-    return b.packed->get({&kernel, b.data, k, n, b.row, b.column}, kernel.packed_size(k, n), [&](float* to) {
+    return b.packed->get({&kernel, b.data, b.dtype, k, n, b.row, b.column}, kernel.packed_size(k, n), [&](float* to) {
         parallel_each((k + gemm_depth - 1) / gemm_depth, [&](std::int64_t i) {
             kernel.pack(b, i * gemm_depth, std::min(k, (i + 1) * gemm_depth), n, to);
         });
