@@ -8,13 +8,13 @@
 namespace masquerade {
 
 // Describes a sum for each column: to[c] is set to the sum over all rows n of term(n, c) or, if `add` is true, the sum
-// is added to to[c]. If `to` is null, the sum is not computed. ColumnSum(dw, term) takes `to` and `add` from a Grad.
+// is added to to[c]. If `to` is null, the sum is not computed. ColumnSum(dw, term) takes all but the term from a Grad.
 template <class A, class Term>
 struct ColumnSum {
     A* to;
-    bool add;
+    bool add, late;
     Term term;
-    ColumnSum(const Grad& sums, const Term& f) : to(sums.view.as<A>()), add(sums.add), term(f) {}
+    ColumnSum(const Grad& sums, const Term& f) : to(sums.view.as<A>()), add(sums.add), late(sums.late), term(f) {}
 };
 template <class Term>
 ColumnSum(const Grad&, const Term& f) -> ColumnSum<decltype(f(0, 0)), Term>;

@@ -80,10 +80,10 @@ void for_each_row(std::int64_t rows, Stages... stages) {
     launch_rows(rows, stages...);
 }
 // Like for_each_row(), for rows that take long to compute. On the CPU, the next free thread takes the next row, whereas
-// for_each_row() gives each thread an equal share of the rows. On CUDA, there is no difference.
+// for_each_row() gives each thread an equal share of the rows. On CUDA, each thread may have more registers.
 template <class F>
 void for_each_long_row(std::int64_t rows, F f) {
-    launch_rows(rows, f);
+    launch_rows_by<1>(rows, f);
 }
 template <class F>
 void for_each_point(std::int64_t n, F f) {

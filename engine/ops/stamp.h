@@ -77,10 +77,12 @@ inline auto members_of(const SegmentGraph& graph) {
     return MarkOfAll(keys, queries, sees, query_rank, key_rank, bits, documents);
 }
 inline auto members_of(const DeviceRuntime& runtime) {
-    const auto& [answer, facts, allocate, release, copy, fill, begin_read, finish_read, synchronise, note, between,
-                 forget, begin, launch, send, abandon, products, cublas, stream, finished] = runtime;
-    return MarkOfAll(answer, facts, allocate, release, copy, fill, begin_read, finish_read, synchronise, note, between,
-                     forget, begin, launch, send, abandon, products, cublas, stream, finished);
+    const auto& [answer, facts, allocate, release, copy, fill, begin_read, finish_read, add_late, forget_late,
+                 synchronise, note, between, forget, begin, launch, send, abandon, products, cublas, stream, finished] =
+        runtime;
+    return MarkOfAll(answer, facts, allocate, release, copy, fill, begin_read, finish_read, add_late, forget_late,
+                     synchronise, note, between, forget, begin, launch, send, abandon, products, cublas, stream,
+                     finished);
 }
 
 }  // namespace detail

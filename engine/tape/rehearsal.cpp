@@ -78,11 +78,19 @@ void CapturedStep::run(const std::string& bucket) {
 
 void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool graph,
               const std::function<void()>& work) {
-    const bool first = rehearse(tape, bucket, seed, step, graph, work);
-    tape.begin(bucket, seed, step, true);
-    CapturedStep captured(tape, graph && !first);
-    work();
-    captured.run(bucket);
+    bool captures = !rehearse(tape, bucket, seed, step, graph, work) && graph;
+    for (bool done = false; !done;) {
+        tape.begin(bucket, seed, step, true);
+        CapturedStep captured(tape, captures);
+        try {
+            work();
+            captured.run(bucket);
+            done = true;
+        } catch (const OutgrownInCapture&) {
+            if (!captures) throw;
+            captures = false;
+        }
+    }
 }
 
 namespace {

@@ -16,7 +16,9 @@ Grad Record::dx(int i) const {
     if (!t || !t->needs_grad) return Grad{};
     bool add = t->grad_written;
     t->grad_written = true;
-    return Grad{t->grad_view(), add};
+    Grad gradient{t->grad_view(), add};
+    gradient.late = t->parameter && std::count(in.begin(), in.end(), t) == 1;
+    return gradient;
 }
 
 Tape::Scope::Scope(Tape& tape, const std::string& name)
@@ -53,6 +55,7 @@ void Tape::forget_step(std::uint64_t seed, std::uint32_t step, bool training) {
     step_ = step;
     training_ = training;
     inputs_.begin_step();
+    forget_late_sums(device);
 }
 
 void Tape::ignore(Observer* observer) {
@@ -157,11 +160,16 @@ void Tape::replay(std::size_t begin, std::size_t end) {
             if (!(*t)->grad_written) fill_bytes((*t)->grad_view(), 0);  // the loss does not depend on this output
         }
         for (Tensor* t : r.keep) arena_.touch(t->value_block);
-        for (Tensor* t : r.in) allocate_gradient(t);
+        for (Tensor* t : r.in) {
+            allocate_gradient(t);
+            if (t && t->parameter && t->grad_written) add_late_sums(device, t->grad);
+        }
         for (Observer* o : observers_) o->before(r, true);
         r.backward(r);
+        if (observed()) add_late_sums(device);
         for (Observer* o : observers_) o->after(r, true);
     }
+    add_late_sums(device);
 }
 
 std::string Tape::program() const {

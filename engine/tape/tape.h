@@ -89,7 +89,8 @@ struct Record {
     View y(int i = 0) const { return out[i]->view(); }
     View dy(int i = 0) const { return out[i]->grad_view(); }
     // Returns the gradient of input i for the backward to write, and marks this gradient as written. Returns an empty
-    // Grad if the gradient is not needed.
+    // Grad if the gradient is not needed. The gradient of a parameter may be finished late (Grad::late), unless the
+    // record reads the parameter twice.
     Grad dx(int i = 0) const;
 };
 

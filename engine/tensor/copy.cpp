@@ -35,6 +35,13 @@ void fill_bytes(void* data, int byte, std::size_t bytes, Device device) {
         cuda_runtime().fill(data, byte, bytes);
 }
 
+void add_late_sums(Device device, const void* gradient) {
+    if (device != Device::cpu) cuda_runtime().add_late_sums(gradient);
+}
+void forget_late_sums(Device device) {
+    if (device != Device::cpu && has_cuda_runtime()) cuda_runtime().forget_late_sums();
+}
+
 void wait_for(Device device) {
     if (device != Device::cpu) cuda_runtime().synchronise();
 }

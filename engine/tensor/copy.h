@@ -16,6 +16,10 @@ void copy_bytes(const void* from, Device from_device, void* to, Device to_device
 void fill_bytes(const View& to, int byte);
 void fill_bytes(void* data, int byte, std::size_t bytes, Device device);
 
+// See DeviceRuntime. On the CPU, no addition is late.
+void add_late_sums(Device device, const void* gradient = nullptr);
+void forget_late_sums(Device device);
+
 // Waits until the device has finished all work requested so far.
 void wait_for(Device device);
 

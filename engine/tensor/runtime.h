@@ -8,7 +8,15 @@
 #pragma once
 #include <cstddef>
 
+#include "engine/base/error.h"
+
 namespace masquerade {
+
+// Thrown while a step is captured if an op, or a copy to the device, needs more working memory than before. Memory must
+// not be allocated during a capture, so the capture must be abandoned; outside a capture, the same call gets its memory.
+struct OutgrownInCapture : Error {
+    using Error::Error;
+};
 
 // The number of available devices and, if the number is 0, the reason why there are none.
 struct Answer {
@@ -58,6 +66,11 @@ struct DeviceRuntime {
     // the copy; it then neither waits nor throws.
     DeviceRead* (*begin_read)(const void* from, std::size_t bytes) = nullptr;
     void (*finish_read)(DeviceRead* read, void* to) = nullptr;
+    // Requests all additions that ops have left for later (Grad::late). If `gradient` is not null, does so only if one of
+    // them is for the gradient there.
+    void (*add_late_sums)(const void* gradient) = nullptr;
+    // Forgets these additions, because a backward has failed.
+    void (*forget_late_sums)() noexcept = nullptr;
     // Waits until the device has finished all work requested so far.
     void (*synchronise)() = nullptr;
     // Measures time on the device: call note_moment() before and after the work. seconds_between() waits until the
@@ -67,9 +80,9 @@ struct DeviceRuntime {
     void (*forget_moment)(DeviceEvent* event) noexcept = nullptr;
     // Captures a step of training or decoding as one CUDA graph (engine/tape/rehearsal.h). After begin_graph(), ops,
     // fills and copies to the device are recorded in order but not executed. Copies from the device, and waiting for
-    // the device, then throw Error. launch_graph() combines all copies to the device into one, sends this copy, starts
-    // the recorded work, and returns without waiting. If an earlier graph had an equal `name`, launch_graph() updates
-    // that graph, which is faster than making a new one.
+    // the device, then throw Error, and ops may throw OutgrownInCapture. launch_graph() combines all copies to the
+    // device into one, sends this copy, starts the recorded work, and returns without waiting. If an earlier graph had
+    // an equal `name`, launch_graph() updates that graph, which is faster than making a new one.
     void (*begin_graph)() = nullptr;
     void (*launch_graph)(const char* name) = nullptr;
     // Adds the bytes at `from` to the copy that launch_graph() sends, and returns the device address at which the

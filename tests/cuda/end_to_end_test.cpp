@@ -6,6 +6,7 @@
 #include "tests/cuda/end_to_end.h"
 #include "tests/cuda/gpu.h"
 #include "tests/emulator/emulator.h"
+#include "tests/emulator/planted.h"
 
 using namespace masquerade;
 using namespace masquerade::end_to_end;
@@ -210,6 +211,31 @@ GPU_CASE("memory that cannot be released is reported by the next wait, and no te
     wait_for(Device::cuda);
 }
 
+GPU_CASE("no working memory grows during a capture, but the next capture has it") {
+    Gpu used;
+    if (std::string(cuda_runtime().facts().name) == "fake GPU") return;
+    const std::vector<char> bytes(std::size_t(5) << 20);
+    const auto send = [&](int parts) {
+        cuda_runtime().begin_graph();
+        for (int i = 0; i < parts; i++) cuda_runtime().send_with_graph(bytes.data(), bytes.size() / parts);
+        cuda_runtime().abandon_graph();
+    };
+    for (int parts : {1, 5, 50}) {
+        int tries = 1;
+        for (; tries < 9; tries++) {
+            try {
+                send(parts);
+                break;
+            } catch (const OutgrownInCapture& e) {
+                cuda_runtime().abandon_graph();
+                CHECK_SAYS(std::string(e.what()), "bytes of working memory while a step is captured as a graph");
+            }
+        }
+        CHECK(tries < 9);
+        if (parts > 1) CHECK(tries == 1);
+    }
+}
+
 GPU_CASE("training resumed on any device") {
     Gpu used;
     for_each_family(check_resume);
@@ -231,6 +257,7 @@ TEST_CASE("kernels: training of every family is near the CPU's, whoever makes th
     for (bool deterministic : {false, true}) {
         FakeDevice fake;
         fake.control->backing = &emulator::ops();
+        fake.control->add_late_sums = fibers::add_sums_left;
         fibers::product_rule().deterministic = deterministic;
         for_each_family([](const Family& kind, DType precision) { return check_training(kind, precision, 2); });
     }

@@ -148,6 +148,7 @@ TEST_CASE("cuda training: losses, gradients, weights and moments have the CPU's 
             CHECK((here.step(i) == there.step(i)));
             if (i == 3) allocations = fake.control->allocations;
         }
+        CHECK(fake.control->late > 0);
         CHECK(there.arena.planned());
         CHECK(fake.control->allocations == allocations);  // both buckets have a plan after step 3
         CHECK(fake.control->graphs == 4);                 // the first step of each bucket ran op by op
@@ -161,6 +162,56 @@ TEST_CASE("cuda training: op by op the bits are those of a captured step") {
     for (std::uint32_t i = 0; i < 4; i++) CHECK((captured.step(i) == plain.step(i)));
     CHECK(fake.control->graphs == 2);
     CHECK(fake.control->kept > 200);
+}
+
+TEST_CASE("cuda training: a captured step that needs more memory runs op by op") {
+    FakeDevice fake;
+    Training there(variants[1], Device::cuda), other(variants[1], Device::cuda);
+    other.captured = false;
+    for (std::uint32_t i = 0; i < 6; i++) {
+        if (i == 3) fake.control->outgrown = 1;
+        CHECK((there.step(i) == other.step(i)));
+    }
+    CHECK(fake.control->outgrown == 0);
+    CHECK(fake.control->graphs == 3);  // of steps 2, 4 and 5
+}
+
+TEST_CASE("cuda training: a gradient is not NaN because the sums of a failed backward were left") {
+    FakeDevice fake;
+    Training there(variants[1], Device::cuda), other(variants[1], Device::cuda);
+    there.captured = other.captured = false;
+    struct Fails : Observer {
+        int left = 5;
+        void before(const Record& r, bool backward) override {
+            if (backward && --left == 0) throw Error(r.path, " fails");
+        }
+    } fails;
+    there.tape.observe(&fails);
+    CHECK_THROWS_AS(there.step(0), Error);
+    there.tape.ignore(&fails);
+    CHECK((there.step(0) == other.step(0)));
+}
+
+TEST_CASE("cuda training: an op that reads a parameter twice") {
+    FakeDevice fake;
+    std::vector<char> found[2];
+    for (Device device : {Device::cpu, Device::cuda}) {
+        Parameters parameters(DType::f32, device);
+        Tensor* w = parameters.add("w", {4}, {Init::normal, 1});
+        parameters.allocate(1);
+        Arena arena(device);
+        Tape tape(arena, DType::f32);
+        tape.begin("one");
+        const float numbers[] = {1, -2, 3, 5, 2, 0, -1, 4}, weights[] = {1, 2, 3, 4, -1, 6, 2, 3};
+        Tensor* y = layernorm(tape, tape.constant("x", {2, 4}, DType::f32, numbers), w, w, 1e-5, "y");
+        Tensor* loss = weighted_sum(tape, y, tape.constant("weights", {2, 4}, DType::f32, weights), "loss");
+        parameters.start_gradients();
+        tape.backward(loss);
+        parameters.finish_gradients();
+        found[int(device)] = bits_of(w->grad_view());
+        tape.end();
+    }
+    CHECK(found[0] == found[1]);
 }
 
 TEST_CASE("cuda training: while a step is captured nothing can be read, and one that throws is forgotten") {

@@ -14,6 +14,7 @@
 #define __global__
 #define __shared__ static
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 
 // With -fsanitize=thread, clang++ 14 calls memcpy(), memmove() and memset() to copy or set many bytes, and newer versions

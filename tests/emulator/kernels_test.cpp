@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/emulator/emulator.h"
+#include "tests/emulator/planted.h"
 #include "engine/check/ladder.h"
 
 using namespace masquerade;
@@ -135,6 +136,47 @@ TEST_CASE("kernels: sums of columns have the bits of the CPU") {
 }
 
 // Uses sizes like those for the column sums of layernorm. The numbers that are added for the bias are rounded.
+// layernorm_backward leaves dw and db to add_late_sums(). More norms than one launch can add, with different numbers of
+// columns; every third one adds to a gradient.
+TEST_CASE("kernels: sums that are added late have the bits of sums at once") {
+    constexpr int norms = 120, N = 130;
+    struct Norm {
+        int C;
+        std::vector<float> dy, x, w, dx, dw, db;
+        explicit Norm(int i) : C(4 + i % 37), dy(N * C), x(N * C), w(C, 1), dx(N * C), dw(C, 0.5f), db(C, 0.25f) {
+            for (int k = 0; k < N * C; k++) dy[k] = float((k * 7 + i) % 23) / 8 - 1, x[k] = float(k * 5 % 31) / 16 - 1;
+        }
+        void backward(bool add, bool late) {
+            std::vector<float> mean(N, 0.125f), rstd(N, 1.5f);
+            const auto view = [&](std::vector<float>& of, Shape shape) {
+                return View{of.data(), DType::f32, Device::cuda, shape, "norm"};
+            };
+            layernorm_backward(view(dy, {N, C}), view(x, {N, C}), view(w, {C}), view(mean, {N}), view(rstd, {N}),
+                               {view(dx, {N, C})}, {view(dw, {C}), add, late}, {view(db, {C}), add, late});
+        }
+    };
+    AsCuda emulated;
+    std::vector<Norm> at_once, late;
+    for (int i = 0; i < norms; i++) at_once.emplace_back(i), late.emplace_back(i);
+    for (int i = 0; i < norms; i++) at_once[i].backward(i % 3 == 0, false), late[i].backward(i % 3 == 0, true);
+    CHECK(late[0].dw == at_once[0].dw);  // added when the list was full
+    const Norm &last = late[norms - 1], untouched(norms - 1);
+    CHECK(last.dw == untouched.dw);
+    float other = 0;
+    fibers::add_sums_left(&other);
+    CHECK(last.db == untouched.db);
+    fibers::add_sums_left(late[norms - 2].db.data());  // adds all
+    bool equal = true;
+    for (int i = 0; i < norms; i++)
+        equal = equal && late[i].dw == at_once[i].dw && late[i].db == at_once[i].db && late[i].dx == at_once[i].dx;
+    CHECK(equal);
+    Norm forgotten(1);
+    forgotten.backward(false, true);
+    fibers::forget_sums_left();
+    fibers::add_sums_left(nullptr);
+    CHECK(forgotten.dw == Norm(1).dw);
+}
+
 TEST_CASE("kernels: sums of linear's bias have the bits of the CPU") {
     for (DType type : {DType::f32, DType::bf16})
         for (Sizes sizes : {Sizes{65, 3, 33}, Sizes{300, 2, 5}, Sizes{2049, 1, 2}}) {

@@ -182,6 +182,9 @@ struct Kept {};
 void begin_capture() { begin_capture_of_tests(); }
 #endif
 
+void add_sums_left(const void* gradient) { add_late_sums(gradient); }
+void forget_sums_left() { forget_late_sums(); }
+
 std::size_t growth_by(std::int64_t bytes) {
     const std::size_t before = bytes_of_workspaces();
     workspace<Kept, char>(bytes);

@@ -50,6 +50,10 @@ void verbs(int n, const float* x, float* found, float* y, float* stored, bool ad
 // Simulates the beginning of a captured step: data that ops have sent before is lost.
 void begin_capture();
 
+// DeviceRuntime::add_late_sums and forget_late_sums.
+void add_sums_left(const void* gradient);
+void forget_sums_left();
+
 // Returns the growth of the ops' working memory, in bytes, if a workspace of `bytes` bytes is requested.
 std::size_t growth_by(std::int64_t bytes);
 

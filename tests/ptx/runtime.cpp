@@ -162,6 +162,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t stub, dim3 blocks, dim3 threads, voi
 // ---- memory ---------------------------------------------------------------------------------------------------------
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
     expect_gpu("memory is allocated");
+    if (captured) complain("memory is allocated while a step is captured");
     // At least 8192 unused bytes follow every block, so that an access beyond the end of a block hits no other block.
     void* at = mmap(nullptr, bytes + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return result(cudaErrorMemoryAllocation);
@@ -182,6 +183,7 @@ cudaError_t cudaFree(void* data) {
     return result(cudaSuccess);
 }
 cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned) {
+    if (captured) complain("pinned memory is allocated while a step is captured");
     *data = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     pinned[static_cast<char*>(*data)] = bytes;
     return result(cudaSuccess);

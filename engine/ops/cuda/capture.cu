@@ -11,6 +11,7 @@
 // instantiated.
 #include "engine/ops/cuda/capture.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -40,6 +41,10 @@ struct Half {
 Half halves[2];
 Half* filled = &halves[0];
 
+// Bytes that a captured step may stage. If a step stages more, it is abandoned, and the number is doubled.
+std::size_t room = std::size_t(1) << 18;
+
+constexpr std::size_t least_block = std::size_t(1) << 20;
 void take_block(std::size_t bytes) {
     use_gpu();
     Block block{nullptr, nullptr, bytes, 0, 0};
@@ -88,6 +93,11 @@ std::map<std::string, cudaGraphExec_t>& executables() {
 }  // namespace
 
 bool capturing() { return number % 2 == 1; }
+void expect_no_capture(std::size_t bytes) {
+    if (capturing())
+        throw OutgrownInCapture("CUDA: an op needs ", bytes,
+                                " bytes of working memory while a step is captured as a graph; run it op by op first");
+}
 std::uint64_t capture_number() { return number; }
 
 void report_later(int status, const char* what) noexcept {
@@ -104,19 +114,19 @@ Staged stage(std::size_t bytes) {
     };
     if (full() && !filled->blocks.empty() && !capturing()) turn();
     if (full()) {
-        std::size_t larger = std::size_t(1) << 20;
-        while (larger < bytes) larger *= 2;
-        take_block(larger);
+        if (capturing()) room = 2 * std::max(room, bytes);
+        expect_no_capture(bytes);
+        take_block(std::max(bytes, least_block));
     }
     Block& block = filled->blocks.back();
     const std::size_t from = std::exchange(block.used, block.used + bytes);
     return {block.here + from, capturing() ? block.there + from : nullptr};
 }
 
-// The capture mode is relaxed, because some workspaces of ops have sizes that depend on the mask. Such a workspace may
-// have to allocate memory during the capture. The allocation does not become part of the graph.
 void begin_graph() {
     if (capturing()) throw Error("a step is captured already; launch or abandon it first");
+    const std::vector<Block>& blocks = filled->blocks;
+    if (blocks.empty() || blocks.back().bytes - blocks.back().used < room) take_block(std::max(room, least_block));
     for (Block& block : filled->blocks) block.sent = block.used;
     check(cudaStreamBeginCapture(cuda_stream(), cudaStreamCaptureModeRelaxed), "capturing a step");
     number++;

@@ -6,9 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/tensor/runtime.h"
+
 namespace masquerade::cuda {
 
 bool capturing();
+// Must be called before memory is allocated for an op or a copy. Throws OutgrownInCapture during a capture.
+void expect_no_capture(std::size_t bytes);
 // Returns a number that changes whenever a capture begins or ends. If data was sent to the GPU while this number had
 // another value, the data must be sent again: the earlier capture may have been abandoned, and a graph that is captured
 // now would not contain the copy.

@@ -2,15 +2,15 @@
 // Column sums of a matrix, with the same bits as on the CPU: the rows of each chunk of 64 are summed in order, then the
 // sums of the chunks are added in order. A first kernel computes the sums of the chunks. Each of its warps sums one
 // chunk of rows, but only the columns of its own 32 lanes, so that many warps share the work. A second kernel adds the
-// sums of the chunks. If an op also computes each row, the first kernel does this, too (rows_and_chunks_kernel of
-// launch.cuh).
+// sums of the chunks (chunks.cuh). If an op also computes each row, the first kernel does this, too
+// (rows_and_chunks_kernel of launch.cuh).
 #pragma once
 #include <algorithm>
 #include <type_traits>
 
 #include "engine/ops/column_sum.h"
+#include "engine/ops/cuda/chunks.cuh"
 #include "engine/ops/cuda/packet.cuh"
-#include "engine/ops/cuda/workspace.cuh"
 
 namespace masquerade::DEVICE {
 
@@ -85,85 +85,34 @@ __global__ void __launch_bounds__(32) chunk_sums_kernel(std::int64_t rows, int w
     sum_chunk<n>(blockIdx.x, (int(blockIdx.y) * 32 + int(threadIdx.x)) * n, rows, width, parts, terms...);
 }
 
-// Where the sums of each term go: to[t][c] is set to the sum of column c or, if add[t] is set, the sum is added to it.
-template <class A, int terms>
-struct SumsTo {
-    A* to[terms];
-    bool add[terms];
-};
-
-// The blocks with y = t add the sums of the chunks for term t. A thread adds n neighbouring columns.
-template <int n, class A, int terms>
-__global__ void __launch_bounds__(32)
-    add_chunks_kernel(std::int64_t chunks, int width, const A* parts, int columns, SumsTo<A, terms> results) {
-    const int c = (int(blockIdx.x) * 32 + int(threadIdx.x)) * n;
-    if (c >= columns) return;
-    parts += int(blockIdx.y) * width + c;
-    A total[n] = {};
-#pragma unroll 8
-    for (std::int64_t chunk = 0; chunk < chunks; chunk++) {
-        A x[n];
-        read_numbers(parts + chunk * (terms * width), x);
-#pragma unroll
-        for (int k = 0; k < n; k++) total[k] += x[k];
-    }
-#pragma unroll
-    for (int t = 0; t < terms; t++)
-        if (t == int(blockIdx.y))
-#pragma unroll
-            for (int k = 0; k < n; k++)
-                if (c + k < columns) put(results.to[t][c + k], total[k], results.add[t]);
-}
-
-// Adds the sums of the chunks, parts(chunks, terms, width), over the chunks. `parts` is a workspace, so rows whose width
-// fills packets are aligned.
-template <class A, int terms>
-void add_chunks(std::int64_t chunks, int width, const A* parts, int columns, const SumsTo<A, terms>& results) {
-    const auto by_threads_of = [&](auto columns_each) {
-        constexpr int n = columns_each;
-        launch<add_chunks_kernel<n, A, terms>>(dim3(unsigned(columns + 32 * n - 1) / (32 * n), terms), 32, 0, chunks,
-                                               width, parts, columns, results);
-    };
-    constexpr int packet = per_packet<A>;
-    if (width % packet == 0)
-        by_threads_of(std::integral_constant<int, packet>());
-    else
-        by_threads_of(std::integral_constant<int, 1>());
-}
-
-// For one term: sets to[c] to the sum of column c of parts(chunks, width) or, if `add` is set, adds the sum to to[c].
-template <class A>
-void add_chunks(std::int64_t chunks, int width, const A* parts, int columns, A* to, bool add) {
-    add_chunks(chunks, width, parts, columns, SumsTo<A, 1>{{to}, {add}});
-}
-
-struct ColumnParts {};
-
-// Calls start(chunks, across, width, parts), which launches a kernel that sums the chunks. A chunk takes `across`
-// warps, whose lanes sum n columns each.
-template <int n, class A, int terms, class Start>
-void launch_chunk_sums(std::int64_t rows, int columns, const SumsTo<A, terms>& results, Start start) {
+// Calls start(chunks, across, width, parts), which launches a kernel that sums the chunks of rows for all sums. A chunk
+// takes `across` warps, whose lanes sum n columns each. Then adds the sums of the chunks, at once or later (Grad::late).
+template <int n, class... Terms, class Start>
+void launch_chunk_sums(std::int64_t rows, int columns, Start start, const ColumnSum<float, Terms>&... sums) {
     const std::int64_t chunks = (rows + rows_per_chunk - 1) / rows_per_chunk;
-    const int lanes = (columns + n - 1) / n, width = lanes * n;
-    A* parts = workspace<ColumnParts, A>(chunks * terms * width);
+    const int lanes = (columns + n - 1) / n, width = lanes * n, step = int(sizeof...(sums)) * width;
+    const bool late = (sums.late && ...);
+    float* parts = memory_of_chunks(chunks * step, late);
     if (chunks > 0) start(unsigned(chunks), unsigned(lanes + 31) / 32, width, parts);
-    add_chunks(chunks, width, parts, columns, results);
+    int before = 0;
+    add_chunks({{parts + width * before++, chunks, step, columns, sums.to, sums.add}...}, late);
 }
 
 // Computes column sums over the rows. If all of them are asked for, they take as many launches as one.
-template <class A, class... Terms>
-void launch_column_sums(std::int64_t rows, int columns, const ColumnSum<A, Terms>&... sums) {
+template <class... Terms>
+void launch_column_sums(std::int64_t rows, int columns, const ColumnSum<float, Terms>&... sums) {
     if (columns <= 0) return;
     if (!(sums.to && ...)) {
         if constexpr (sizeof...(sums) > 1) (launch_column_sums(rows, columns, sums), ...);
         return;
     }
-    const SumsTo<A, sizeof...(sums)> results{{sums.to...}, {sums.add...}};
     const auto by_lanes_of = [&](auto columns_each) {
         constexpr int n = columns_each;
-        launch_chunk_sums<n>(rows, columns, results, [&](unsigned chunks, unsigned across, int width, A* parts) {
-            launch<chunk_sums_kernel<n, A, Terms...>>(dim3(chunks, across), 32, 0, rows, width, parts, sums.term...);
-        });
+        const auto start = [&](unsigned chunks, unsigned across, int width, float* parts) {
+            launch<chunk_sums_kernel<n, float, Terms...>>(dim3(chunks, across), 32, 0, rows, width, parts,
+                                                          sums.term...);
+        };
+        launch_chunk_sums<n>(rows, columns, start, sums...);
     };
     constexpr int n = std::min({columns_of_lane<Terms>...});
     if (n > 1 && (terms_in_packets(sums.term) && ...))

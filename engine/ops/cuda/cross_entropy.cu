@@ -134,7 +134,7 @@ void run_block(const Block& block) {
     if (rows > 0)
         launch<gradient_kernel<S>>(dim3(unsigned(chunks), across), gradient_threads, 0, logits, int(rows), int(step),
                                    block.targets, block.weights, block.label, block.lse, dlogits, parts);
-    if (block.b1) add_chunks(chunks, int(step), parts, int(V), block.b1.as<float>(), !block.first);
+    if (block.b1) add_chunks({{parts, chunks, int(step), int(V), block.b1.as<float>(), !block.first}}, false);
 
     const DeviceFactor d{dlogits, dtype_of<S>, false, step};
     if (block.h1) gemm(rows, C, V, d, factor(block.w), product(block.h1));

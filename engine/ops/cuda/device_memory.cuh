@@ -7,9 +7,6 @@
 #include <vector>
 #endif
 
-#ifdef __CUDACC__
-#include "engine/ops/cuda/capture.h"
-#endif
 #include "engine/ops/cuda/workspace.cuh"
 
 namespace masquerade::DEVICE {

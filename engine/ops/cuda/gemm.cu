@@ -16,7 +16,6 @@ struct WideA {};
 struct WideB {};
 struct WideC {};
 struct RoundedBias {};
-struct BiasGrad {};
 
 // Sets to = from or, if `add` is set, adds `from` to `to`. If the bias is not null, it is added, too. A row has n
 // numbers. The rows of `from` begin from_step numbers apart, and the rows of `to` begin to_step numbers apart. A null
@@ -93,9 +92,9 @@ bool weight_gradients_at_once(const DeviceFactor& dy, const View& x, const Grad&
     if (!dw || !db || product_rule().deterministic || dy.dtype != x.dtype) return false;
     const std::int64_t O = dw.view.rows(), I = x.columns(), M = x.rows();
     if (O <= 0 || I <= 0 || M <= 0) return false;
-    float *to = db.view.as<float>(), *sums = db.add ? workspace<BiasGrad>(O) : to;
+    float *to = db.view.as<float>(), *sums = db.add ? memory_of_chunks(O, db.late) : to;
     if (!multiply({O, I, M, transposed(dy), factor(x), product(dw.view, dw.add), nullptr, sums})) return false;
-    if (db.add) add_chunks(1, int(O), sums, int(O), to, true);
+    if (db.add) add_chunks({{sums, 1, int(O), int(O), to, true}}, db.late);
     return true;
 }
 

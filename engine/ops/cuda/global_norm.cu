@@ -11,7 +11,7 @@ namespace masquerade::DEVICE {
 namespace {
 
 constexpr std::int64_t chunk = 4096;
-constexpr int at_once = 1024;
+constexpr int at_once = 1024, fetchers = at_once / per_packet<float>;
 
 struct Sums {};
 
@@ -45,16 +45,21 @@ struct SumOfSquares {
     }
 };
 
-// Adds the sums of the chunks and takes the square root. All threads of the block load the sums, because many threads
-// load faster than few. Each of the first 16 threads computes one of the 16 partial sums that sum(OneLane) computes on
+// Adds the sums of the chunks and takes the square root. All threads of the block load the sums, four each, because many
+// threads load faster than few; `sums` has room for a multiple of four. Each of the first 16 threads computes one of the 16 partial sums that sum(OneLane) computes on
 // the CPU (math/lanes.h). The first warp then adds the partial sums in the same pairs as sum(OneLane).
-__global__ void __launch_bounds__(at_once) root_kernel(const float* sums, std::int64_t chunks, float* norm) {
+__global__ void __launch_bounds__(fetchers) root_kernel(const float* sums, std::int64_t chunks, float* norm) {
     __shared__ float fetched[at_once];
+    constexpr int each = per_packet<float>;
     const int thread = int(threadIdx.x);
     double part = 0;
     for (std::int64_t begin = 0; begin < chunks; begin += at_once) {
         const int count = chunks - begin < at_once ? int(chunks - begin) : at_once;
-        if (thread < count) fetched[thread] = sums[begin + thread];
+        if (thread * each < count) {
+            float x[each];
+            read_numbers(sums + begin + thread * each, x);
+            for (int k = 0; k < each; k++) fetched[thread * each + k] = x[k];
+        }
         __syncthreads();
         for (int i = thread; thread < 16 && i < count; i += 16) part += double(fetched[i]);
         __syncthreads();
@@ -68,11 +73,11 @@ __global__ void __launch_bounds__(at_once) root_kernel(const float* sums, std::i
 
 void global_norm(View g, View norm) {
     const std::int64_t n = g.count(), chunks = (n + chunk - 1) / chunk;
-    float* sums = workspace<Sums>(chunks);
+    float* sums = workspace<Sums>((chunks + 3) / 4 * 4);
     constexpr int together = SumOfSquares::chunks_of_warp;
     const bool aligned = is_aligned(g.data, sizeof(Packet));
     for_each_row((chunks + together - 1) / together, SumOfSquares{g.as<float>(), aligned, n, chunks, sums});
-    launch<root_kernel>(1, at_once, 0, sums, chunks, norm.as<float>());
+    launch<root_kernel>(1, fetchers, 0, sums, chunks, norm.as<float>());
 }
 
 }  // namespace masquerade::DEVICE

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Runs ops on CUDA that compute every row, or every number (point), of a tensor independently. A row is computed by one
-// warp, and a point by one thread. For store_points(), one thread computes 16 bytes of consecutive points. All kernels
+// warp, and a point by one thread. For store_points(), one thread computes 32 bytes of consecutive points. All kernels
 // run on one stream, and the host waits for none of them, so that a whole step can be captured as a CUDA graph.
 #pragma once
 #include <cstdint>
@@ -13,42 +13,36 @@
 
 namespace masquerade::DEVICE {
 
-constexpr int warps_a_block = 8;
-constexpr int threads_a_block = 32 * warps_a_block;
-
-// Launch bounds of kernels that compute rows. From sm_120 on, the second bound lets ptxas give each thread as many
-// registers as fit if 3 blocks share a multiprocessor. Without this bound, ptxas gives so few that some kernels spill.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
-#define ROWS_BOUNDS __launch_bounds__(threads_a_block, 3)
-#else
-#define ROWS_BOUNDS __launch_bounds__(threads_a_block)
-#endif
+// A block of rows has many warps, because the warps of a block share what their rows read in common, such as the
+// weights of a norm.
+constexpr int warps_a_block = 16;
+constexpr int threads_a_block = 32 * warps_a_block, points_a_block = 256;
 
 // A stage is a function object that computes a part of the op. For each row, calls stage(lanes, row) for all stages, in
 // order. All lanes of a warp compute the same row, so that a stage may use warp shuffles. Any lane of a stage may read
-// what earlier stages have written to the row.
-template <class... Stages>
-__global__ void ROWS_BOUNDS rows_kernel(std::int64_t rows, Stages... stages) {
+// what earlier stages have written to the row. ptxas gives each thread as many registers as fit if a multiprocessor has
+// `blocks` blocks. Without this number, some kernels would spill registers.
+template <int blocks, class... Stages>
+__global__ void __launch_bounds__(threads_a_block, blocks) rows_kernel(std::int64_t rows, Stages... stages) {
     const std::int64_t row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;
     if (row < rows) ((stages(WarpLanes{}, row), __syncwarp()), ...);
 }
 
-// Computes the rows, as rows_kernel does, and sums the chunks of rows, as chunk_sums_kernel does, in other warps. The
-// first warps of all blocks sum chunks, because a chunk takes longest, and should run beside rows.
+// Computes the rows, as rows_kernel does, and sums the chunks of rows, as chunk_sums_kernel does. A block computes the
+// rows of a chunk and then sums it, so that it finds the chunk in its cache.
 template <int n, class F, class A, class... Terms>
-__global__ void ROWS_BOUNDS rows_and_chunks_kernel(std::int64_t rows, F f, unsigned chunks, unsigned across, int width,
-                                                   A* parts, Terms... terms) {
-    const unsigned item = threadIdx.x / 32 * gridDim.x + blockIdx.x;
-    if (item < chunks * across)
-        sum_chunk<n>(item / across, int(item % across * 32 + threadIdx.x % 32) * n, rows, width, parts, terms...);
-    else if (item - chunks * across < rows)
-        f(WarpLanes{}, item - chunks * across);
+__global__ void __launch_bounds__(threads_a_block, 2)
+    rows_and_chunks_kernel(std::int64_t rows, F f, int width, A* parts, Terms... terms) {
+    const std::int64_t first = std::int64_t(blockIdx.x) * rows_per_chunk;
+    for (int i = int(threadIdx.x) / 32; i < rows_per_chunk && first + i < rows; i += warps_a_block)
+        f(WarpLanes{}, first + i);
+    for (int c = int(threadIdx.x) * n; c < width; c += threads_a_block * n)
+        sum_chunk<n>(blockIdx.x, c, rows, width, parts, terms...);
 }
-#undef ROWS_BOUNDS
 
 template <class F>
-__global__ void __launch_bounds__(threads_a_block) points_kernel(std::int64_t n, F f) {
-    const std::int64_t i = std::int64_t(blockIdx.x) * threads_a_block + threadIdx.x;
+__global__ void __launch_bounds__(points_a_block) points_kernel(std::int64_t n, F f) {
+    const std::int64_t i = std::int64_t(blockIdx.x) * points_a_block + threadIdx.x;
     if (i < n) f(i);
 }
 
@@ -67,12 +61,16 @@ HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int posit
 // 2^31 - 1, CUDA's limit; this is not checked.
 inline unsigned blocks_for(std::int64_t items, int each) { return unsigned((items + each - 1) / each); }
 
-template <class... Stages>
-void launch_rows(std::int64_t rows, Stages... stages) {
+template <int blocks, class... Stages>
+void launch_rows_by(std::int64_t rows, Stages... stages) {
     if (rows <= 0) return;
-    launch<rows_kernel<Stages...>>(blocks_for(rows, warps_a_block), threads_a_block, 0, rows, stages...);
+    launch<rows_kernel<blocks, Stages...>>(blocks_for(rows, warps_a_block), threads_a_block, 0, rows, stages...);
 }
 
+template <class... Stages>
+void launch_rows(std::int64_t rows, Stages... stages) {
+    launch_rows_by<2>(rows, stages...);
+}
 template <class... Packed, class... Plain>
 void launch_rows(std::int64_t rows, const TwoForms<Packed, Plain>&... stages) {
     if ((fits_packets(stages.packed) && ...))
@@ -94,23 +92,22 @@ void launch_rows_and_sums(std::int64_t rows, int columns, const TwoForms<Packed,
         launch_rows(rows, f);
         return launch_column_sums(rows, columns, sums...);
     }
-    const SumsTo<A, sizeof...(sums)> results{{sums.to...}, {sums.add...}};
-    launch_chunk_sums<n>(rows, columns, results, [&](unsigned chunks, unsigned across, int width, A* parts) {
-        launch<rows_and_chunks_kernel<n, Packed, A, Terms...>>(blocks_for(chunks * across + rows, warps_a_block),
-                                                               threads_a_block, 0, rows, f.packed, chunks, across,
-                                                               width, parts, sums.term...);
-    });
+    const auto start = [&](unsigned chunks, unsigned, int width, float* parts) {
+        launch<rows_and_chunks_kernel<n, Packed, A, Terms...>>(chunks, threads_a_block, 0, rows, f.packed, width, parts,
+                                                               sums.term...);
+    };
+    launch_chunk_sums<n>(rows, columns, start, sums...);
 }
 
 template <class F>
 void launch_points(std::int64_t n, F f) {
     if (n <= 0) return;
-    launch<points_kernel<F>>(blocks_for(n, threads_a_block), threads_a_block, 0, n, f);
+    launch<points_kernel<F>>(blocks_for(n, points_a_block), points_a_block, 0, n, f);
 }
 
 template <class S, class F>
 void launch_points(std::int64_t n, StorePoint<S, F> store) {
-    constexpr int count = per_packet<S>;
+    constexpr int count = per_group<S>;
     const bool aligned = is_aligned(store.to, 16) && loads_aligned<count>(store.f);
     launch_points((n + count - 1) / count, StoreGroup<S, F>{n, aligned, store});
 }

@@ -44,7 +44,7 @@ bool stacked(const View& a, const View& b, View& both) {
     return follows(a.data, b.data, a.dtype) && follows(a.rounded, b.rounded, DType::bf16);
 }
 bool stacked(const Grad& a, const Grad& b, Grad& both) {
-    both.add = a.add;
+    both.add = a.add, both.late = a.late && b.late;
     return stacked(a.view, b.view, both.view) && (!a || a.add == b.add);
 }
 

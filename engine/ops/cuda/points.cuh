@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stores numbers that are computed independently of one another. Each thread stores 16 bytes, a group of consecutive
-// numbers. If the numbers come from a point_call() (calls.h), a thread first loads the whole group of every argument,
+// Stores numbers that are computed independently of one another. Each thread stores 32 bytes, a group of consecutive
+// numbers, by two packets. If the numbers come from a point_call() (calls.h), a thread first loads the whole group of every argument,
 // then calls the function once for each number. At the end of a tensor, and if an address is not aligned, numbers are
 // loaded and stored one by one. Loading by groups or one by one gives the same bits.
 #pragma once
@@ -33,15 +33,6 @@ struct alignas(count * sizeof(T) < 16 ? count * sizeof(T) : 16) Group {
             return __builtin_bit_cast(T, std::uint16_t(words[i / 2] >> i % 2 * 16));
     }
 };
-template <class S, int count>
-HD Group<S, count> rounded_group(const float (&numbers)[count]) {
-    Group<S, count> group;
-    if constexpr (sizeof(S) == 4)
-        for (int k = 0; k < count; k++) group.words[k] = bits_of(numbers[k]);
-    else
-        for (int k = 0; k < count / 2; k++) group.words[k] = two_rounded(numbers[2 * k], numbers[2 * k + 1]);
-    return group;
-}
 
 // group_at<count>(f, first) returns an object g such that g(k) is f(first + k) for k < count. If f reads its numbers
 // from tensors (f is a ByPoint or the result of point_call(), calls.h), group_at() loads the `count` numbers of each of
@@ -120,6 +111,10 @@ struct StorePoint {
     HD void operator()(std::int64_t i) const { put(to[i], f(i), add); }
 };
 
+// How many numbers a group has.
+template <class S>
+constexpr int per_group = 2 * per_packet<S>;
+
 // Calls store(i) for every i < n in group number `group`. If `aligned` is set, whole groups are loaded and stored at
 // once.
 template <class S, class F>
@@ -128,7 +123,7 @@ struct StoreGroup {
     bool aligned;
     StorePoint<S, F> store;
     HD void operator()(std::int64_t group) const {
-        constexpr int count = per_packet<S>;
+        constexpr int count = per_group<S>;
         const std::int64_t first = group * count;
         if (aligned && first + count <= n) {
             const auto g = group_at<count>(store.f, first);
@@ -138,7 +133,7 @@ struct StoreGroup {
                 const auto before = packet_at<Group<S, count>>(store.to + first);
                 for (int k = 0; k < count; k++) numbers[k] = float(before[k]) + numbers[k];
             }
-            store_packet(store.to + first, rounded_group<S>(numbers));
+            write_numbers(store.to + first, numbers);
         } else {
             for (std::int64_t i = first; i < n && i < first + count; i++) store(i);
         }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/ops/cuda/capture.h"
+#include "engine/ops/cuda/chunks.cuh"
 #include "engine/ops/cuda/kernel.cuh"
 #include "engine/ops/cuda/multiply.h"
 #include "engine/ops/cuda/workspace.cuh"
@@ -220,6 +221,8 @@ DeviceRuntime runtime() {
             fill,
             begin_read,
             finish_read,
+            add_late_sums,
+            forget_late_sums,
             synchronise,
             note_moment,
             seconds_between,

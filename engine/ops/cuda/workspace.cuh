@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Scratch memory of the ops on the device. A workspace only grows, so that an op allocates nothing after it has run
-// at its largest shape. When a workspace grows, its old memory is not released, because a CUDA graph that was captured
+// at its largest shape. No workspace grows while a CUDA graph is captured (OutgrownInCapture). When a workspace grows, its old memory is not released, because a CUDA graph that was captured
 // earlier may still use the old memory. Sizes are powers of two, so that all old memory of a workspace together is
 // smaller than the memory that the workspace now uses.
 #pragma once
@@ -9,7 +9,9 @@
 #include <cstring>
 
 #include "engine/ops/cuda/kernel.cuh"
-#ifndef __CUDACC__
+#ifdef __CUDACC__
+#include "engine/ops/cuda/capture.h"
+#else
 #include "engine/base/memory.h"
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -43,6 +45,7 @@ class Workspace {
   private:
 #ifdef __CUDACC__
     static void* instead_of(void*, std::size_t, std::size_t bytes) {
+        expect_no_capture(bytes);
         use_gpu();
         void* data = nullptr;
         check(cudaMalloc(&data, bytes), "taking ", bytes, " bytes of memory for an op to work in");

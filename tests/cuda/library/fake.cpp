@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -116,6 +117,10 @@ std::vector<std::function<void()>> kept;
 std::uint64_t done = 0;  // calls that were done; a graph counts as one call
 
 void do_or_keep(std::function<void()> work) {
+    if (capturing && control.outgrown > 0 && !kept.empty()) {
+        control.outgrown--;
+        throw OutgrownInCapture("the fake device: an op needs more memory");
+    }
     if (capturing) return kept.push_back(std::move(work));
     done++;
     Open open;
@@ -202,6 +207,44 @@ int& number_of(DeviceEvent* event) { return *reinterpret_cast<int*>(event); }
 double seconds_between(DeviceEvent* from, DeviceEvent* to) { return number_of(to) - number_of(from); }
 void forget_moment(DeviceEvent* event) noexcept { delete &number_of(event); }
 
+// Sums that an op has left for later (Grad::late): add_late_sums() adds `sum` to the gradient, or stores it there. Until
+// then, a gradient that is not added to is NaN. For these ops, the CPU has the same bits if the sum is added afterwards.
+struct LateSum {
+    Grad to;
+    std::shared_ptr<std::vector<float>> sum;
+};
+std::vector<LateSum> late_sums;
+
+template <class T>
+const T& leaving_sums(const T& argument) {
+    return argument;
+}
+Grad leaving_sums(const Grad& to) {
+    if (!to || !to.late || to.view.dtype != DType::f32) return to;
+    for (const LateSum& s : late_sums)
+        if (s.to.view.data == to.view.data) throw Error("the fake device: two late sums for ", to.view.path);
+    late_sums.push_back({to, std::make_shared<std::vector<float>>(to.view.count())});
+    control.late++;
+    if (!to.add) fill(to.view.data, 0xff, to.view.bytes());
+    Grad left = to;
+    left.view.data = late_sums.back().sum->data(), left.add = false;
+    return left;
+}
+bool leaves_sums(const std::string& op) {
+    return op == "layernorm_backward" || op == "residual_norm_backward" || op == "rms_norm_backward";
+}
+void add_late_sums(const void* gradient) {
+    if (control.add_late_sums) return do_or_keep([=] { control.add_late_sums(gradient); });
+    const auto wanted = [gradient](const LateSum& s) { return !gradient || s.to.view.data == gradient; };
+    if (std::none_of(late_sums.begin(), late_sums.end(), wanted)) return;
+    for (const LateSum& s : std::exchange(late_sums, {}))
+        do_or_keep([s] {
+            float* to = s.to.view.as<float>();
+            for (std::size_t i = 0; i < s.sum->size(); i++) to[i] = s.to.add ? to[i] + (*s.sum)[i] : (*s.sum)[i];
+        });
+}
+void forget_late_sums() noexcept { late_sums.clear(); }
+
 template <int Number, auto Member, class Slot>
 struct Backed;
 template <int Number, auto Member, class... Parameters>
@@ -212,7 +255,13 @@ struct Backed<Number, Member, void (*)(Parameters...)> {
                           crashes = faulty(name + ":crash");
         if (crashes) std::abort();
         while (hangs) pause();
-        do_or_keep([all = std::tuple<std::decay_t<Parameters>...>(parameters...)] {
+        static const bool may_leave = leaves_sums(name);
+        const bool leaves = may_leave && !control.add_late_sums;
+        using Arguments = std::tuple<std::decay_t<Parameters>...>;
+        const std::size_t first = late_sums.size();
+        Arguments all = leaves ? Arguments{leaving_sums(parameters)...} : Arguments{parameters...};
+        const std::vector<LateSum> left(late_sums.begin() + std::ptrdiff_t(first), late_sums.end());
+        do_or_keep([all = std::move(all), left] {  // `left` keeps the memory of the sums
             if (control.backing && !wrong) std::apply(control.backing->*Member, all);
         });
     }
@@ -255,6 +304,8 @@ EXPORTED const masquerade::CudaLibrary* masquerade_cuda() {
                                          fill,
                                          begin_read,
                                          finish_read,
+                                         add_late_sums,
+                                         forget_late_sums,
                                          synchronise,
                                          note_moment,
                                          seconds_between,
