@@ -102,6 +102,33 @@ TEST_CASE("attention: a row decoded alone has the bits it has among all") {
     }
 }
 
+TEST_CASE("attention: documents with common keys have the bits that each has alone") {
+    Sequence random(10, "common");
+    for (bool common_first : {true, false}) {
+        CAPTURE(common_first);
+        Layout layout;
+        layout.queries = 20, layout.keys[0] = 60;
+        for (int i = 0; i < layout.queries; i++) {
+            const KeySegment common{0, 40, 60}, own{0, 2 * i, 2 * i + 1 + i % 2};
+            for (const KeySegment& key : {common_first ? common : own, common_first ? own : common})
+                layout.graph.see(key);
+            QuerySegment q;
+            q.begin = i, q.end = i + 1, q.document = i;
+            layout.graph.add(q);
+        }
+        layout.graph.documents = layout.queries;
+        Call<float> all = as<float>(random_call(random, layout, 2, 32, 0.1));
+        all.forward();
+        for (int i = 0; i < layout.queries; i++) {
+            Call<float> alone = all;
+            alone.layout.graph.queries = {all.layout.graph.queries[i]};
+            alone.forward();
+            CHECK(equal_rows(alone.y, i, all.y, i));
+            CHECK(equal_rows(alone.lse, i, all.lse, i));
+        }
+    }
+}
+
 TEST_CASE("attention: bits do not depend on keys that a window has passed") {
     Sequence random(9, "passed");
     const int n = 50, radius = 7;

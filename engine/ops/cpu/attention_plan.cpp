@@ -50,12 +50,19 @@ void add_run(DocumentPlan& plan, QueryBlock& block, int key, int channel, int co
     plan.runs.push_back({key, channel, count, seen_by});
 }
 
-// Adds the runs of key segment `index`, that is, its ranges of keys that the same queries of the block see. This
-// function is for a segment of which some query of the block does not see all keys. At each position where a query
+// The lanes [lane, lane + count) of a block are the query rows [row, row + count) of a query segment.
+struct LanesOfSegment {
+    const QuerySegment& segment;
+    int lane, row, count;
+    unsigned bits() const { return ((1u << count) - 1) << lane; }
+};
+
+// Adds the runs of key segment `index` for the lanes of one query segment, that is, its ranges of keys that the same
+// lanes see. This function is for a key segment of which some of these lanes do not see all keys. At each position where a query
 // begins or stops seeing keys, the bit of this query is toggled. Between two neighbouring positions of this kind, the
 // queries whose bits are set see the keys. The time depends mainly on the number of runs, not on the number of keys, so
 // that narrow windows are cheap.
-void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, int index, int first_channel,
+void add_toggled_runs(const SegmentGraph& graph, const LanesOfSegment& some, int index, int first_channel,
                       DocumentPlan& plan, QueryBlock& block) {
     const KeySegment& key = graph.keys[index];
     const int size = key.end - key.begin;
@@ -64,10 +71,10 @@ void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, in
         plan.changes.resize(size / 64 + 1, 0);
     }
     int first = size, last = 0;
-    for (int i = 0; i < block.count; i++)
-        each_run(graph, segment, block.row + i, index, [&](int begin, int end) {
+    for (int i = 0; i < some.count; i++)
+        each_run(graph, some.segment, some.row + i, index, [&](int begin, int end) {
             for (int place : {begin - key.begin, end - key.begin}) {
-                plan.toggled[place] ^= std::uint16_t(1u << i);
+                plan.toggled[place] ^= std::uint16_t(1u << (some.lane + i));
                 plan.changes[place / 64] |= std::uint64_t(1) << place % 64;
             }
             first = std::min(first, begin - key.begin);
@@ -84,6 +91,39 @@ void add_toggled_runs(const SegmentGraph& graph, const QuerySegment& segment, in
         }
 }
 
+// Adds the runs of the key segments that these lanes see, from the segment number `from` in their list on.
+void add_runs(const SegmentGraph& graph, const LanesOfSegment& some, int from, DocumentPlan& plan, QueryBlock& block) {
+    const QuerySegment& segment = some.segment;
+    int channel = 0;
+    for (int v = segment.sees_begin; v < segment.sees_end; v++) {
+        const int index = graph.sees[v];
+        const KeySegment& key = graph.keys[index];
+        if (v < segment.sees_begin + from)
+            ;
+        else if (sees_whole(segment, index))
+            add_run(plan, block, plan.first_row[index], channel, key.end - key.begin, some.bits());
+        else
+            add_toggled_runs(graph, some, index, channel, plan, block);
+        channel += AttentionDropout::channels_of(key);
+    }
+}
+
+// Returns the end of the range of query segments, from s on, whose rows fill the lanes of one block together. They are
+// documents that were joined, their rows follow one another, and the first key segment of each is the same rows, which
+// all of them see as a whole. A lane still adds its keys in the order of its own list.
+int end_of_shared_block(const SegmentGraph& graph, DocumentRange document, int s) {
+    const auto sees_first = [&](const QuerySegment& q) {
+        return q.sees_begin < q.sees_end && sees_whole(q, graph.sees[q.sees_begin]);
+    };
+    int end = s + 1;
+    while (end < document.last && graph.queries[end].document != graph.queries[end - 1].document &&
+           graph.queries[end].begin == graph.queries[end - 1].end &&
+           graph.queries[end].end - graph.queries[s].begin <= lanes && common_rows(graph, end) == 0 &&
+           sees_first(graph.queries[end]) && sees_first(graph.queries[s]))
+        end++;
+    return end;
+}
+
 }  // namespace
 
 const DocumentPlan& plan_document(const AttentionCall& call, DocumentRange document) {
@@ -93,26 +133,37 @@ const DocumentPlan& plan_document(const AttentionCall& call, DocumentRange docum
     plan.blocks.clear();
     plan.runs.clear();
     plan.most_visits = plan.queries = 0;
-    for (int s = document.first; s < document.last; s++) {
+    const auto add_block = [&](int row, int count, auto add_runs_of_block) {
+        const int runs = int(plan.runs.size());
+        QueryBlock block{row, count, runs, runs, 0, (1u << count) - 1, 0};
+        add_runs_of_block(block);
+        block.last_run = int(plan.runs.size());
+        plan.queries += count;
+        plan.most_visits = std::max(plan.most_visits, block.visits);
+        plan.blocks.push_back(block);
+    };
+    for (int s = document.first, end; s < document.last; s = end) {
+        end = end_of_shared_block(graph, document, s);
         const QuerySegment& segment = graph.queries[s];
-        for (int row = segment.begin; row < segment.end; row += lanes) {
-            int count = std::min(lanes, segment.end - row), runs = int(plan.runs.size());
-            QueryBlock block{row, count, runs, runs, 0, (1u << count) - 1, 0};
-            int channel = 0;
-            for (int v = segment.sees_begin; v < segment.sees_end; v++) {
-                int index = graph.sees[v];
-                const KeySegment& key = graph.keys[index];
-                if (sees_whole(segment, index))
-                    add_run(plan, block, plan.first_row[index], channel, key.end - key.begin, block.everyone);
-                else
-                    add_toggled_runs(graph, segment, index, channel, plan, block);
-                channel += AttentionDropout::channels_of(key);
+        const int row = segment.begin;
+        if (end == s + 1) {
+            for (int r = row; r < segment.end; r += lanes) {
+                const int count = std::min(lanes, segment.end - r);
+                add_block(r, count, [&](QueryBlock& block) {
+                    add_runs(graph, {segment, 0, r, count}, 0, plan, block);
+                });
             }
-            block.last_run = int(plan.runs.size());
-            plan.queries += count;
-            plan.most_visits = std::max(plan.most_visits, block.visits);
-            plan.blocks.push_back(block);
+            continue;
         }
+        add_block(row, graph.queries[end - 1].end - row, [&](QueryBlock& block) {
+            const int first = graph.sees[segment.sees_begin];
+            const KeySegment& common = graph.keys[first];
+            add_run(plan, block, plan.first_row[first], 0, common.end - common.begin, block.everyone);
+            for (int i = s; i < end; i++) {
+                const QuerySegment& q = graph.queries[i];
+                add_runs(graph, {q, q.begin - row, q.begin, q.end - q.begin}, 1, plan, block);
+            }
+        });
     }
     return plan;
 }
