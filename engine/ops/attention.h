@@ -151,11 +151,11 @@ inline void check_attention_gradients(const char* op, const Views& kv, const Gra
 // Sets covered[n] to 1 if a query segment contains row n of q, else to 0. Throws Error if two segments contain row n.
 inline void find_covered_rows(const char* op, const View& q, const SegmentGraph& graph, std::vector<char>& covered) {
     covered.assign(q.rows(), 0);
-    for (const QuerySegment& s : graph.queries)
-        for (int row = s.begin; row < s.end; row++) {
-            if (covered[row]) throw Error(op, ": two query segments hold row ", row, " of q ", q.path);
-            covered[row] = 1;
-        }
+    for (const QuerySegment& s : graph.queries) {
+        const auto begin = covered.begin() + s.begin, end = covered.begin() + s.end, twice = std::find(begin, end, 1);
+        if (twice != end) throw Error(op, ": two query segments hold row ", twice - covered.begin(), " of q ", q.path);
+        std::fill(begin, end, 1);
+    }
 }
 
 }  // namespace masquerade

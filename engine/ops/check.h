@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Checks of the arguments of an op. Each Error names the op, and says what was found and what was expected.
 #pragma once
+#include <algorithm>
+#include <limits>
+
 #include "engine/tensor/view.h"
 
 namespace masquerade {
@@ -42,8 +45,12 @@ inline Ints entries_on_host(const Ints& ints, const View& of) {
 // allowed, too.
 inline void expect_rows(const char* op, const char* role, const Ints& rows, const View& of, bool or_none = false) {
     const Ints entries = entries_on_host(rows, of);
-    for (std::int64_t i = 0; i < entries.count; i++)
-        if (entries[i] >= of.rows() || (entries[i] < 0 && !or_none))
+    const int last = int(std::min<std::int64_t>(of.rows() - 1, std::numeric_limits<int>::max()));
+    const int first = or_none ? std::numeric_limits<int>::min() : 0;
+    bool all = true;  // found by a loop without branches, which the compiler vectorises
+    for (std::int64_t i = 0; i < entries.count; i++) all &= (entries[i] >= first) & (entries[i] <= last);
+    for (std::int64_t i = 0; !all; i++)
+        if (entries[i] < first || entries[i] > last)
             throw Error(op, ": ", role, " ", entries[i], " at place ", i, ", expected in [0, ", of.rows(),
                         "), the rows of ", of.path);
 }
