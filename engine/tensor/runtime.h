@@ -67,9 +67,9 @@ struct DeviceRuntime {
     DeviceRead* (*begin_read)(const void* from, std::size_t bytes) = nullptr;
     void (*finish_read)(DeviceRead* read, void* to) = nullptr;
     // Requests all additions that ops have left for later (Grad::late). If `gradient` is not null, does so only if one of
-    // them is for the gradient there.
+    // them is for numbers at this address.
     void (*add_late_sums)(const void* gradient) = nullptr;
-    // Forgets these additions, because a backward has failed.
+    // Forgets these additions. Called when a step begins, because the backward of the step before may have failed.
     void (*forget_late_sums)() noexcept = nullptr;
     // Waits until the device has finished all work requested so far.
     void (*synchronise)() = nullptr;

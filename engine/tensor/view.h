@@ -48,8 +48,8 @@ inline View rows_of(View v, std::int64_t begin, std::int64_t count) {
 // The gradient that a backward writes. If `add` is false, the backward is the first one of this step that writes the
 // gradient. It stores every element, and 0 where there is no gradient. If `add` is true, the backward adds to the
 // gradient that an earlier backward has stored. If `view` is empty, the gradient is not computed. If `late` is true,
-// nobody reads or writes the gradient before DeviceRuntime::add_late_sums() is called, so an op on a device may leave
-// its last addition to this call.
+// nobody reads or writes the gradient before DeviceRuntime::add_late_sums() is called, so an op on a device may compute
+// partial sums, and leave adding them up to this call.
 struct Grad {
     View view;
     bool add = false, late = false;

@@ -135,7 +135,6 @@ TEST_CASE("kernels: sums of columns have the bits of the CPU") {
         }
 }
 
-// Uses sizes like those for the column sums of layernorm. The numbers that are added for the bias are rounded.
 // layernorm_backward leaves dw and db to add_late_sums(). More norms than one launch can add, with different numbers of
 // columns; every third one adds to a gradient.
 TEST_CASE("kernels: sums that are added late have the bits of sums at once") {
@@ -177,6 +176,7 @@ TEST_CASE("kernels: sums that are added late have the bits of sums at once") {
     CHECK(forgotten.dw == Norm(1).dw);
 }
 
+// Uses sizes like those for the column sums of layernorm. The numbers that are added for the bias are rounded.
 TEST_CASE("kernels: sums of linear's bias have the bits of the CPU") {
     for (DType type : {DType::f32, DType::bf16})
         for (Sizes sizes : {Sizes{65, 3, 33}, Sizes{300, 2, 5}, Sizes{2049, 1, 2}}) {

@@ -41,7 +41,8 @@ struct Half {
 Half halves[2];
 Half* filled = &halves[0];
 
-// Bytes that a captured step may stage. If a step stages more, it is abandoned, and the number is doubled.
+// At least as many bytes as the step that is captured next may stage. If a step needs more, it is abandoned, and the
+// number becomes twice as many bytes as the step has staged so far.
 std::size_t room = std::size_t(1) << 18;
 
 constexpr std::size_t least_block = std::size_t(1) << 20;
@@ -95,8 +96,9 @@ std::map<std::string, cudaGraphExec_t>& executables() {
 bool capturing() { return number % 2 == 1; }
 void expect_no_capture(std::size_t bytes) {
     if (capturing())
-        throw OutgrownInCapture("CUDA: an op needs ", bytes,
-                                " bytes of working memory while a step is captured as a graph; run it op by op first");
+        throw OutgrownInCapture(
+            "CUDA: ", bytes,
+            " more bytes of working memory are needed while a step is captured as a graph; run it op by op first");
 }
 std::uint64_t capture_number() { return number; }
 
@@ -114,7 +116,7 @@ Staged stage(std::size_t bytes) {
     };
     if (full() && !filled->blocks.empty() && !capturing()) turn();
     if (full()) {
-        if (capturing()) room = 2 * std::max(room, bytes);
+        if (capturing()) room = 2 * (filled->blocks.back().used - filled->blocks.back().sent + bytes);
         expect_no_capture(bytes);
         take_block(std::max(bytes, least_block));
     }
@@ -128,6 +130,7 @@ void begin_graph() {
     const std::vector<Block>& blocks = filled->blocks;
     if (blocks.empty() || blocks.back().bytes - blocks.back().used < room) take_block(std::max(room, least_block));
     for (Block& block : filled->blocks) block.sent = block.used;
+    // The mode is relaxed: it forbids no call. expect_no_capture() refuses what must not happen during a capture.
     check(cudaStreamBeginCapture(cuda_stream(), cudaStreamCaptureModeRelaxed), "capturing a step");
     number++;
 }

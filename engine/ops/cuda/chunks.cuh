@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Adds the sums of chunks, for column_sums.cuh and others. If a gradient is not read before the end of the backward
-// (Grad::late), its chunks are kept, and one launch adds the chunks of all such gradients. A launch of its own for each
-// gradient would keep only a few warps busy, and take as long.
+// (Grad::late), its chunks are kept, and one launch adds the chunks of all such gradients. A launch for each gradient
+// would keep only a few warps busy, and would take as long as this one.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -76,7 +76,8 @@ void launch_add_chunks(const ChunkSum* sums, std::size_t count) {
 struct LateSums {
     static constexpr int most = 100;  // a launch has at most 4 KiB of arguments
     std::vector<ChunkSum> sums;
-    std::deque<Workspace> memory;  // memory[i] has the chunks of those sums that the op left that begin with sums[i]
+    std::deque<Workspace>
+        memory;  // if the first sum that an op left is sums[i], memory[i] has the chunks of all its sums
 
     void add() {
         if (!sums.empty()) launch_add_chunks<most>(sums.data(), sums.size());

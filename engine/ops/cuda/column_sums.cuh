@@ -2,8 +2,8 @@
 // Column sums of a matrix, with the same bits as on the CPU: the rows of each chunk of 64 are summed in order, then the
 // sums of the chunks are added in order. A first kernel computes the sums of the chunks. Each of its warps sums one
 // chunk of rows, but only the columns of its own 32 lanes, so that many warps share the work. A second kernel adds the
-// sums of the chunks (chunks.cuh). If an op also computes each row, the first kernel does this, too
-// (rows_and_chunks_kernel of launch.cuh).
+// sums of the chunks (chunks.cuh). If an op also computes each row, and can read all rows by packets, the first kernel
+// does this, too (rows_and_chunks_kernel of launch.cuh).
 #pragma once
 #include <algorithm>
 #include <type_traits>
@@ -91,6 +91,7 @@ template <int n, class... Terms, class Start>
 void launch_chunk_sums(std::int64_t rows, int columns, Start start, const ColumnSum<float, Terms>&... sums) {
     const std::int64_t chunks = (rows + rows_per_chunk - 1) / rows_per_chunk;
     const int lanes = (columns + n - 1) / n, width = lanes * n, step = int(sizeof...(sums)) * width;
+    static_assert(sizeof...(sums) <= most_sums_of_op);
     const bool late = (sums.late && ...);
     float* parts = memory_of_chunks(chunks * step, late);
     if (chunks > 0) start(unsigned(chunks), unsigned(lanes + 31) / 32, width, parts);

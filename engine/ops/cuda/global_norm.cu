@@ -45,9 +45,10 @@ struct SumOfSquares {
     }
 };
 
-// Adds the sums of the chunks and takes the square root. All threads of the block load the sums, four each, because many
-// threads load faster than few; `sums` has room for a multiple of four. Each of the first 16 threads computes one of the 16 partial sums that sum(OneLane) computes on
-// the CPU (math/lanes.h). The first warp then adds the partial sums in the same pairs as sum(OneLane).
+// Adds the sums of the chunks and takes the square root. All threads of the block load the sums, four each, because
+// many threads load faster than few; `sums` has room for a multiple of four. Each of the first 16 threads computes one
+// of the 16 partial sums that sum(OneLane) computes on the CPU (math/lanes.h). The first warp then adds the partial
+// sums in the same pairs as sum(OneLane).
 __global__ void __launch_bounds__(fetchers) root_kernel(const float* sums, std::int64_t chunks, float* norm) {
     __shared__ float fetched[at_once];
     constexpr int each = per_packet<float>;

@@ -20,8 +20,8 @@ constexpr int threads_a_block = 32 * warps_a_block, points_a_block = 256;
 
 // A stage is a function object that computes a part of the op. For each row, calls stage(lanes, row) for all stages, in
 // order. All lanes of a warp compute the same row, so that a stage may use warp shuffles. Any lane of a stage may read
-// what earlier stages have written to the row. ptxas gives each thread as many registers as fit if a multiprocessor has
-// `blocks` blocks. Without this number, some kernels would spill registers.
+// what earlier stages have written to the row. ptxas limits the registers of a thread so that at least `blocks` blocks
+// fit on a multiprocessor. Without this number, it gives so few that some kernels spill.
 template <int blocks, class... Stages>
 __global__ void __launch_bounds__(threads_a_block, blocks) rows_kernel(std::int64_t rows, Stages... stages) {
     const std::int64_t row = std::int64_t(blockIdx.x) * warps_a_block + threadIdx.x / 32;

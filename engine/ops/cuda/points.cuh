@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Stores numbers that are computed independently of one another. Each thread stores 32 bytes, a group of consecutive
-// numbers, by two packets. If the numbers come from a point_call() (calls.h), a thread first loads the whole group of every argument,
-// then calls the function once for each number. At the end of a tensor, and if an address is not aligned, numbers are
-// loaded and stored one by one. Loading by groups or one by one gives the same bits.
+// numbers, by two packets. If the numbers come from a point_call() (calls.h), a thread first loads the whole group of
+// every argument, then calls the function once for each number. At the end of a tensor, and if an address is not
+// aligned, numbers are loaded and stored one by one. Loading by groups or one by one gives the same bits.
 #pragma once
 #include <cstdint>
 #include <utility>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Scratch memory of the ops on the device. A workspace only grows, so that an op allocates nothing after it has run
-// at its largest shape. No workspace grows while a CUDA graph is captured (OutgrownInCapture). When a workspace grows, its old memory is not released, because a CUDA graph that was captured
-// earlier may still use the old memory. Sizes are powers of two, so that all old memory of a workspace together is
-// smaller than the memory that the workspace now uses.
+// Scratch memory of the ops on the device. A workspace only grows, so that an op allocates nothing after it has run at
+// its largest shape, and it never grows while a CUDA graph is captured (OutgrownInCapture). When a workspace grows, its
+// old memory is not released, because a CUDA graph that was captured earlier may still use the old memory. Sizes are
+// powers of two, so that all old memory of a workspace together is smaller than the memory that the workspace now uses.
 #pragma once
 #include <cstdint>
 #include <cstdlib>

@@ -243,7 +243,10 @@ void add_late_sums(const void* gradient) {
             for (std::size_t i = 0; i < s.sum->size(); i++) to[i] = s.to.add ? to[i] + (*s.sum)[i] : (*s.sum)[i];
         });
 }
-void forget_late_sums() noexcept { late_sums.clear(); }
+void forget_late_sums() noexcept {
+    late_sums.clear();
+    if (control.forget_late_sums) control.forget_late_sums();
+}
 
 template <int Number, auto Member, class Slot>
 struct Backed;

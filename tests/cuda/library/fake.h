@@ -13,6 +13,7 @@ struct FakeControl {
     const OpTable* backing = nullptr;  // ops that the device runs; by default, the CPU ops of the program
     // If the ops of `backing` leave sums for later (Grad::late): the function that adds them.
     void (*add_late_sums)(const void* gradient) = nullptr;
+    void (*forget_late_sums)() = nullptr;
     std::size_t limit = 1 << 28;  // bytes of memory that the device has
     std::size_t taken = 0;        // bytes of memory that are allocated
     int blocks = 0;               // blocks that are allocated
