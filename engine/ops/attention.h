@@ -2,6 +2,7 @@
 // Shared by softmax attention on all devices and, in part, by lsh_attention: the layout of the heads, the checks of
 // the arguments, and the random numbers of dropout.
 #pragma once
+#include <cstring>
 #include <vector>
 
 #include "engine/ops/check.h"
@@ -152,9 +153,13 @@ inline void check_attention_gradients(const char* op, const Views& kv, const Gra
 inline void find_covered_rows(const char* op, const View& q, const SegmentGraph& graph, std::vector<char>& covered) {
     covered.assign(q.rows(), 0);
     for (const QuerySegment& s : graph.queries) {
-        const auto begin = covered.begin() + s.begin, end = covered.begin() + s.end, twice = std::find(begin, end, 1);
-        if (twice != end) throw Error(op, ": two query segments hold row ", twice - covered.begin(), " of q ", q.path);
-        std::fill(begin, end, 1);
+        if (s.begin == s.end) continue;
+        char* const rows = covered.data() + s.begin;
+        const std::size_t count = std::size_t(s.end - s.begin);
+        if (const void* twice = std::memchr(rows, 1, count))
+            throw Error(op, ": two query segments hold row ", static_cast<const char*>(twice) - covered.data(),
+                        " of q ", q.path);
+        std::memset(rows, 1, count);
     }
 }
 

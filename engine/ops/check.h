@@ -47,9 +47,9 @@ inline void expect_rows(const char* op, const char* role, const Ints& rows, cons
     const Ints entries = entries_on_host(rows, of);
     const int last = int(std::min<std::int64_t>(of.rows() - 1, std::numeric_limits<int>::max()));
     const int first = or_none ? std::numeric_limits<int>::min() : 0;
-    bool all = true;  // found by a loop without branches, which the compiler vectorises
-    for (std::int64_t i = 0; i < entries.count; i++) all &= (entries[i] >= first) & (entries[i] <= last);
-    for (std::int64_t i = 0; !all; i++)
+    int wrong = 0;  // found by a loop without branches, which the compiler vectorises
+    for (std::int64_t i = 0; i < entries.count; i++) wrong |= int(entries[i] < first) | int(entries[i] > last);
+    for (std::int64_t i = 0; wrong; i++)
         if (entries[i] < first || entries[i] > last)
             throw Error(op, ": ", role, " ", entries[i], " at place ", i, ", expected in [0, ", of.rows(),
                         "), the rows of ", of.path);
