@@ -78,17 +78,14 @@ void CapturedStep::run(const std::string& bucket) {
 
 void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool graph,
               const std::function<void()>& work) {
-    bool captures = !rehearse(tape, bucket, seed, step, graph, work) && graph;
-    for (bool done = false; !done;) {
+    for (bool captures = !rehearse(tape, bucket, seed, step, graph, work) && graph;; captures = false) {
         tape.begin(bucket, seed, step, true);
         CapturedStep captured(tape, captures);
         try {
             work();
-            captured.run(bucket);
-            done = true;
+            return captured.run(bucket);
         } catch (const OutgrownInCapture&) {
             if (!captures) throw;
-            captures = false;
         }
     }
 }

@@ -4,6 +4,7 @@
 #include "engine/ops/visible.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace masquerade::cpu {
 namespace {
@@ -94,17 +95,16 @@ void add_toggled_runs(const SegmentGraph& graph, const LanesOfSegment& some, int
 // Adds the runs of the key segments that these lanes see, from the segment number `from` in their list on.
 void add_runs(const SegmentGraph& graph, const LanesOfSegment& some, int from, DocumentPlan& plan, QueryBlock& block) {
     const QuerySegment& segment = some.segment;
-    int channel = 0;
+    int next = 0;  // channel of the first key of the next segment
     for (int v = segment.sees_begin; v < segment.sees_end; v++) {
         const int index = graph.sees[v];
         const KeySegment& key = graph.keys[index];
-        if (v < segment.sees_begin + from)
-            ;
-        else if (sees_whole(segment, index))
+        const int channel = std::exchange(next, next + AttentionDropout::channels_of(key));
+        if (v < segment.sees_begin + from) continue;
+        if (sees_whole(segment, index))
             add_run(plan, block, plan.first_row[index], channel, key.end - key.begin, some.bits());
         else
             add_toggled_runs(graph, some, index, channel, plan, block);
-        channel += AttentionDropout::channels_of(key);
     }
 }
 

@@ -18,10 +18,9 @@ struct KeyRun {
     unsigned seen_by;
 };
 
-// A block: the query rows [row, row + count) of a segment, or of several segments of joined documents
-// (DocumentRange), where count <= lanes. `visits` is the number of keys that at
-// least one of these rows sees. The runs of these keys are the entries [first_run, last_run) of DocumentPlan::runs, in
-// the order in which the block visits them.
+// A block: the query rows [row, row + count) of a segment, or of several segments of joined documents (DocumentRange),
+// where count <= lanes. `visits` is the number of keys that at least one of these rows sees. The runs of these keys are
+// the entries [first_run, last_run) of DocumentPlan::runs, in the order in which the block visits them.
 struct QueryBlock {
     int row, count;
     int first_run, last_run, visits;
