@@ -49,7 +49,7 @@ inline View rows_of(View v, std::int64_t begin, std::int64_t count) {
 // gradient. It stores every element, and 0 where there is no gradient. If `add` is true, the backward adds to the
 // gradient that an earlier backward has stored. If `view` is empty, the gradient is not computed. If `late` is true,
 // nobody reads or writes the gradient before DeviceRuntime::add_late_sums() is called, so an op on a device may compute
-// partial sums, and leave adding them up to this call.
+// partial sums only, and leave it to this call to add them.
 struct Grad {
     View view;
     bool add = false, late = false;

@@ -76,8 +76,8 @@ void launch_add_chunks(const ChunkSum* sums, std::size_t count) {
 struct LateSums {
     static constexpr int most = 100;  // a launch has at most 4 KiB of arguments
     std::vector<ChunkSum> sums;
-    std::deque<Workspace>
-        memory;  // if the first sum that an op left is sums[i], memory[i] has the chunks of all its sums
+    // If the first sum that an op left is sums[i], memory[i] has the chunks of all sums of this op.
+    std::deque<Workspace> memory;
 
     void add() {
         if (!sums.empty()) launch_add_chunks<most>(sums.data(), sums.size());

@@ -85,16 +85,16 @@ __global__ void __launch_bounds__(32) chunk_sums_kernel(std::int64_t rows, int w
     sum_chunk<n>(blockIdx.x, (int(blockIdx.y) * 32 + int(threadIdx.x)) * n, rows, width, parts, terms...);
 }
 
-// Calls start(chunks, across, width, parts), which launches a kernel that sums the chunks of rows for all sums. A chunk
-// takes `across` warps, whose lanes sum n columns each. Then adds the sums of the chunks, at once or later (Grad::late).
+// Calls start(chunks, width, parts), which launches a kernel that sums the chunks of rows for all sums. Lanes sum n
+// columns each, and `width` is the number of columns, rounded up to a multiple of n. Then adds the sums of the chunks, at once or later (Grad::late).
 template <int n, class... Terms, class Start>
 void launch_chunk_sums(std::int64_t rows, int columns, Start start, const ColumnSum<float, Terms>&... sums) {
     const std::int64_t chunks = (rows + rows_per_chunk - 1) / rows_per_chunk;
-    const int lanes = (columns + n - 1) / n, width = lanes * n, step = int(sizeof...(sums)) * width;
+    const int width = (columns + n - 1) / n * n, step = int(sizeof...(sums)) * width;
     static_assert(sizeof...(sums) <= most_sums_of_op);
     const bool late = (sums.late && ...);
     float* parts = memory_of_chunks(chunks * step, late);
-    if (chunks > 0) start(unsigned(chunks), unsigned(lanes + 31) / 32, width, parts);
+    if (chunks > 0) start(unsigned(chunks), width, parts);
     int before = 0;
     add_chunks({{parts + width * before++, chunks, step, columns, sums.to, sums.add}...}, late);
 }
@@ -109,7 +109,8 @@ void launch_column_sums(std::int64_t rows, int columns, const ColumnSum<float, T
     }
     const auto by_lanes_of = [&](auto columns_each) {
         constexpr int n = columns_each;
-        const auto start = [&](unsigned chunks, unsigned across, int width, float* parts) {
+        const auto start = [&](unsigned chunks, int width, float* parts) {
+            const unsigned across = unsigned(width + 32 * n - 1) / (32 * n);
             launch<chunk_sums_kernel<n, float, Terms...>>(dim3(chunks, across), 32, 0, rows, width, parts,
                                                           sums.term...);
         };

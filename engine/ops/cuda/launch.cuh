@@ -92,7 +92,7 @@ void launch_rows_and_sums(std::int64_t rows, int columns, const TwoForms<Packed,
         launch_rows(rows, f);
         return launch_column_sums(rows, columns, sums...);
     }
-    const auto start = [&](unsigned chunks, unsigned, int width, float* parts) {
+    const auto start = [&](unsigned chunks, int width, float* parts) {
         launch<rows_and_chunks_kernel<n, Packed, A, Terms...>>(chunks, threads_a_block, 0, rows, f.packed, width, parts,
                                                                sums.term...);
     };
