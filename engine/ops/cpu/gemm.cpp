@@ -62,7 +62,7 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b
     parallel_each((m + rows - 1) / rows * across, [&](std::int64_t i) {
         const std::int64_t m0 = i / across * rows, m1 = std::min(m, m0 + rows);
         const std::int64_t n0 = i % across * columns, n1 = std::min(n, n0 + columns);
-        float* scratch = workspace<Packed>(kernel.scratch(n1 - n0, problem.cache));
+        float* scratch = workspace<Packed>(kernel.scratch(problem, m1 - m0, n1 - n0));
         kernel.block(problem, {m0, m1, n0, n1}, scratch);
     });
 }

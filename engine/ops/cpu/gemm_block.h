@@ -59,7 +59,9 @@ void tile(std::int64_t depth, const float* a, const float* b, const Place& to, W
     Walk walk = soon;
     for (; p + 4 <= depth; p += 4) {
         ask(walk);
-        step(), step(), step(), step();
+        step(), step();
+        ask(walk);
+        step(), step();
     }
     for (; p < depth; p++) step();
     soon = walk;
@@ -142,19 +144,62 @@ std::int64_t block_columns(std::int64_t columns, std::int64_t cache) {
     return smaller(panels_of(columns), most > 1 ? most : 1) * tile_columns;
 }
 
-// Returns the number of floats that block() needs for packed A and B.
-std::int64_t scratch(std::int64_t n, std::int64_t cache) {
-    return a_room + block_columns(n, cache) / tile_columns * b_panel;
-}
-
 // The layout of all of B: blocks of gemm_depth rows, one after another, each in panels of as many rows.
 std::int64_t packed_size(std::int64_t k, std::int64_t n) { return k * panels_of(n) * tile_columns; }
 void pack_all(const Factor& b, std::int64_t k0, std::int64_t k1, std::int64_t n, float* to) {
     pack_b(to + packed_size(k0, n), (k1 - k0) * tile_columns, b, {k0, k1, 0, n});
 }
 
-// Computes an area of C, whose columns begin with a panel if B is packed as a whole. `scratch` has room for the packed panels of B, followed by the packed block of A.
+// Number of floats of tile_rows packed rows of A, in either layout.
+constexpr std::int64_t a_tile = panel_across > tile_rows* row_along ? panel_across : tile_rows* row_along;
+
+// Returns the number of rows of A that are packed together if all of B is packed: they fill at most half of the
+// second-level cache.
+std::int64_t block_rows_of_packed(std::int64_t rows, std::int64_t cache) {
+    const std::int64_t most = cache / 2 / (a_tile * std::int64_t(sizeof(float))) * tile_rows;
+    return smaller(rows, most > tile_rows ? most : tile_rows);
+}
+
+// Computes an area of C if all of B is packed; the columns of the area begin with a panel of B. For each panel, all
+// rows of A that are packed are multiplied by it. Few rows of A are then enough to hide that the panels come from
+// memory: while a panel is in the first-level cache, the next one is prefetched.
+void block_of_packed(const GemmProblem& g, const Area& area, float* packed_a) {
+    const bool across = lies_across(g.a);
+    const std::int64_t height = block_rows_of_packed(area.m1 - area.m0, g.cache);
+    for (std::int64_t m0 = area.m0; m0 < area.m1; m0 += height) {
+        const std::int64_t m1 = smaller(m0 + height, area.m1);
+        std::int64_t k0 = 0;
+        do {  // runs once even if K = 0, because C must be written
+            const std::int64_t k1 = smaller(k0 + gemm_depth, g.k), panel = (k1 - k0) * tile_columns;
+            pack_a(packed_a, g.a, g.m, {m0, m1, k0, k1});
+            const float* b = g.packed_b + packed_size(k0, g.n) + area.n0 * (k1 - k0);
+            const bool done = k1 == g.k && g.c.then;
+            for (std::int64_t n = area.n0; n < area.n1; n += tile_columns, b += panel) {
+                const std::int64_t n1 = smaller(n + tile_columns, area.n1);
+                Walk soon = n1 < area.n1 ? walk_over({b + panel, DType::f32, panel, 1}, {0, 1, 0, panel}) : Walk{};
+                Walk beside = done && g.c.then.beside.data ? walk_over(g.c.then.beside, {m0, m1, n, n1}) : Walk{};
+                for (std::int64_t m = m0; m < m1; m += tile_rows) {
+                    const Area part{m, smaller(m + tile_rows, m1), n, n1};
+                    run_tile(g, {part, k0 == 0, k1 == g.k}, k1 - k0,
+                             packed_a + (across ? (m - m0) / tile_rows * panel_across : (m - m0) * row_along), b,
+                             beside.rows > 0 ? beside : soon);
+                    if (done) g.c.then(part);
+                }
+            }
+            k0 = k1;
+        } while (k0 < g.k);
+    }
+}
+
+// Returns the number of floats that block() needs as scratch for an area of this size.
+std::int64_t scratch(const GemmProblem& g, std::int64_t rows, std::int64_t columns) {
+    if (!g.packed_b) return a_room + block_columns(columns, g.cache) / tile_columns * b_panel;
+    return (block_rows_of_packed(rows, g.cache) + tile_rows - 1) / tile_rows * a_tile;
+}
+
+// Computes an area of C. `scratch` has room for the packed panels of B, followed by the packed block of A.
 void block(const GemmProblem& g, const Area& area, float* scratch) {
+    if (g.packed_b) return block_of_packed(g, area, scratch);
     const std::int64_t width = block_columns(area.n1 - area.n0, g.cache);
     float *const packed_b = scratch, *const packed_a = scratch + width / tile_columns * b_panel;
     // `height` is the number of rows of A that are packed together. Usually these are the rows of one tile, because
@@ -166,12 +211,9 @@ void block(const GemmProblem& g, const Area& area, float* scratch) {
         std::int64_t n1 = smaller(n0 + width, area.n1), n2 = smaller(n1 + width, area.n1), k0 = 0;
         do {  // runs once even if K = 0, because C must be written
             std::int64_t k1 = smaller(k0 + gemm_depth, g.k), k2 = smaller(k1 + gemm_depth, g.k);
-            const std::int64_t panel = g.packed_b ? (k1 - k0) * tile_columns : b_panel;
-            const float* const panels = g.packed_b ? g.packed_b + packed_size(k0, g.n) + n0 * (k1 - k0) : packed_b;
-            if (!g.packed_b) pack_b(packed_b, b_panel, g.b, {k0, k1, n0, n1});
-            Walk soon_b = g.packed_b ? Walk{}
-                          : k1 < g.k ? walk_over(g.b, {k1, k2, n0, n1})
-                                     : walk_over(g.b, {0, smaller(gemm_depth, g.k), n1, n2});
+            pack_b(packed_b, b_panel, g.b, {k0, k1, n0, n1});
+            Walk soon_b =
+                k1 < g.k ? walk_over(g.b, {k1, k2, n0, n1}) : walk_over(g.b, {0, smaller(gemm_depth, g.k), n1, n2});
             for (std::int64_t m0 = area.m0; m0 < area.m1; m0 += height) {
                 std::int64_t m1 = smaller(m0 + height, area.m1), m2 = smaller(m1 + height, area.m1);
                 pack_a(packed_a, g.a, g.m, {m0, m1, k0, k1});
@@ -184,7 +226,7 @@ void block(const GemmProblem& g, const Area& area, float* scratch) {
                         run_tile(
                             g, {{m, smaller(m + tile_rows, m1), n, smaller(n + tile_columns, n1)}, k0 == 0, k1 == g.k},
                             k1 - k0, packed_a + (m - m0) / tile_rows * panel_across,
-                            panels + (n - n0) / tile_columns * panel,
+                            packed_b + (n - n0) / tile_columns * b_panel,
                             beside.rows > 0   ? beside
                             : soon_a.rows > 0 ? soon_a
                                               : soon_b);

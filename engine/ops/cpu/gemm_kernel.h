@@ -27,8 +27,10 @@ struct GemmKernel {
     // C is cut into parts, one for each thread. The parts begin at multiples of these numbers of rows and columns.
     std::int64_t rows, columns;
     std::int64_t panel;  // number of columns of a panel of B (gemm_pack.h), a multiple of `columns`
-    std::int64_t (*scratch)(std::int64_t n, std::int64_t cache);     // number of floats that block() needs as scratch
-    void (*block)(const GemmProblem&, const Area&, float* scratch);  // scratch is 64-byte aligned
+    // Returns the number of floats that block() needs as scratch for an area with so many rows and columns.
+    std::int64_t (*scratch)(const GemmProblem&, std::int64_t rows, std::int64_t columns);
+    // Computes an area of C; `scratch` is aligned to 64 bytes. If B is packed, the area begins with a panel of B.
+    void (*block)(const GemmProblem&, const Area&, float* scratch);
     // Packs rows [k0, k1) of B(k,n) into `to`, for GemmProblem::packed_b. k0 is a multiple of gemm_depth, and k1 is the
     // next multiple or k. packed_size() returns the number of floats for all of B.
     std::int64_t (*packed_size)(std::int64_t k, std::int64_t n);
