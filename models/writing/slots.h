@@ -13,7 +13,8 @@ class PrefixSlots {
     void start(const Slots& slots);
     // Assigns the prefixes of this step to slots. A prefix gets the slot of its parent, the prefix of the previous step
     // that it continues. If several prefixes have the same parent, the first of these prefixes gets the parent's slot.
-    // Each of the others gets a free slot, into which copy() must copy the parent's states.
+    // Each of the others gets a free slot, into which copy() must copy the parent's states. Rows of the KV cache that
+    // this slot holds already, from a prefix with the same first tokens, are not copied again.
     void follow(const std::vector<NextToken::Row>& rows);
     // Gives every prefix an additional slot, into which copy() must copy the states of the prefix. The additional slots
     // follow the slots of start(). Until the next follow(), first_row() and step() refer to the copies. A row can be
@@ -34,12 +35,16 @@ class PrefixSlots {
 
     Slots slots_;
     int written_ = 0;
-    // For each prefix of the current step, its slot in the decoding states; empty before the first step.
-    std::vector<int> slot_of_;
+    // For each prefix of the current step, its slot in the decoding states, and its source; empty before the first step.
+    std::vector<int> slot_of_, sources_;
     // The slots to which step() refers: slot_of_ or, after follow_with_copies(), the slots of the copies.
     std::vector<int> used_;
     std::vector<int> next_rows_;
     std::vector<int> from_slots_, to_slots_, from_rows_, to_rows_;
+    // For each row of the decoding states, the number of the token that it holds; 0: none. Copies of a token have its
+    // number. tokens_ is the largest number.
+    std::vector<int> held_;
+    int tokens_ = 0;
 };
 
 }  // namespace masquerade
