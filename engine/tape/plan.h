@@ -28,7 +28,11 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks);
 enum class Blocks {
     planned,  // planned offsets in one buffer, as described at the top of this file
     loose,    // a separate allocation for each block, freed after the step
-    kept      // one after the other in one buffer that later steps reuse; for steps of varying sizes without a backward
+    kept,     // one after the other in one buffer that later steps reuse; for steps of varying sizes without a backward
+    // Like `kept`, but blocks also reuse the memory of earlier blocks of the same step. The first step of a bucket
+    // records when each block is first and last used. Later steps place each block at the lowest offset that is free
+    // from its first to its last use. All steps of a bucket must run the same ops; the sizes may vary.
+    reused
 };
 
 class Arena {
@@ -51,10 +55,10 @@ class Arena {
     void end_step();
 
     Device device() const { return device_; }
-    bool planned() const { return plan_ != nullptr; }
+    bool planned() const { return plan_ && blocks_ == Blocks::planned; }
     bool rehearses() const { return rehearses_; }
     // For tests: if `on` is true, steps with a plan fill each block with NaN after its last use. If a backward reads a
-    // tensor that is missing from Record::keep, it then reads NaN.
+    // tensor that is missing from Record::keep, or other code reads a tensor that it did not retain, they read NaN.
     void set_poison(bool on) { poison_ = on; }
     // planned_bytes() returns the size of the buffer, which fits the largest step so far. unplanned_bytes() returns
     // the number of bytes of the largest step without a plan. In such a step, no two blocks share memory.
@@ -63,6 +67,11 @@ class Arena {
     const std::vector<ArenaBlock>* plan(const std::string& bucket) const;
 
   private:
+    // Whether base_ holds the blocks of any step that is not too large for it.
+    bool uses_base() const { return blocks_ == Blocks::kept || blocks_ == Blocks::reused; }
+    // Returns the offset of the next block of a step with a plan (Blocks::reused), and reserves its bytes.
+    std::size_t place(std::size_t bytes);
+
     Device device_;
     Blocks blocks_;
     bool poison_ = false, stepping_ = false, rehearses_ = false;
@@ -70,11 +79,15 @@ class Arena {
     std::vector<ArenaBlock>* plan_ = nullptr;
     std::string bucket_;
     std::vector<ArenaBlock> log_;
+    // Blocks::reused: the blocks of the plan that are still in use, sorted by offset. The first followed_ blocks of the
+    // step are those of the plan; if the step runs other ops from then on, its remaining blocks share no memory.
+    std::vector<ArenaBlock> live_;
+    std::size_t followed_ = 0;
     std::vector<Buffer> loose_;
     Buffer base_;
     // next_ is the number of the next block. side_by_side_ is the total size of all blocks of a step without a plan.
-    // unplanned_ is the largest side_by_side_ of all steps so far.
-    std::size_t next_ = 0, unplanned_ = 0, side_by_side_ = 0;
+    // unplanned_ is the largest side_by_side_ of all steps so far. top_ is the end of the highest block of this step.
+    std::size_t next_ = 0, unplanned_ = 0, side_by_side_ = 0, top_ = 0;
     int clock_ = 0;
 };
 

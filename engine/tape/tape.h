@@ -165,6 +165,10 @@ class Tape {
         arena_.retain(tensor->value_block);
     }
 
+    // Notes that code outside the ops reads the value of a tensor now, after the ops that have run so far. Until then, no
+    // other tensor gets its memory.
+    void touch(const Tensor& tensor) { arena_.touch(tensor.value_block); }
+
     // Computes the forward of a record, appends the record to the tape, and returns its first output.
     Tensor* run(Record record);
     // Computes the gradient of the loss, a single number, with respect to every tensor that needs a gradient.

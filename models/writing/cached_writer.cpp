@@ -14,16 +14,27 @@ CachedWriter::CachedWriter(const Backbone& stack, int type, bool backward, int p
       type_(type),
       backward_(backward),
       part_(part),
-      arena_(stack.device(), Blocks::kept),
+      arena_(stack.device(), Blocks::reused),
       tape_(arena_, stack.storage()) {}
 
 Memory& CachedWriter::start(int most_rows, int longest, int mask) {
     close();
     shortlists_.prepare(0, 0, vocabulary(), stack_.device());
-    const Slots slots{most_rows, longest, backward_};
+    std::vector<LayerState> layers = std::move(memory_.layers);
     memory_ = Memory();
     memory_.mask = mask;
-    memory_.layers = stack_.states({mask < 0 ? most_rows : 2 * most_rows, longest, backward_}, part_);
+    const Slots slots{most_rows, longest, backward_}, all{mask < 0 ? most_rows : 2 * most_rows, longest, backward_};
+    const auto forgets = [](LayerState& layer) {
+        return (!layer.self || layer.self->forget()) && (!layer.cross || layer.cross->forget());
+    };
+    const bool reuses = !layers.empty() && all.count <= made_.count && all.longest == made_.longest &&
+                        std::all_of(layers.begin(), layers.end(), forgets);
+    if (!reuses) {
+        layers.clear();  // freed before new states are made
+        layers = stack_.states(all, part_);
+        made_ = all;
+    }
+    memory_.layers = std::move(layers);
     slots_.start(slots);
     asked_ = false;
     return memory_;
@@ -100,7 +111,10 @@ void CachedWriter::pass(const char* name, const std::vector<Row>& rows, const To
     run_pass(tape_, text(name, kind, predicts && shortlists_.width() > 0 ? ", listing" : ""), graph, [&] {
         slots_.copy(tape_, memory_.layers);
         Tensor* const x = run(rows, ids);
-        if (predicts) predict(stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view());
+        if (!predicts) return;
+        Tensor* const logits = stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)));
+        tape_.retain(logits);
+        predict(logits->view());
     });
 }
 

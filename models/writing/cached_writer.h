@@ -89,6 +89,7 @@ class CachedWriter : public NextToken {
     Arena arena_;
     Tape tape_;
     Memory memory_;
+    Slots made_;  // the slots for which the states in Memory::layers were made
     PrefixSlots slots_;
     bool asked_ = false;  // whether step() was called since start()
     bool open_ = false;   // whether the tape holds the tensors of a step of run_step()

@@ -95,7 +95,10 @@ std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead&
     const bool joint = head.options.joint;
     const InsertionHead::Slots s = head.slots(tape, rows, batch);
     const std::vector<int> none;
-    const OnHost lse(head.chosen(tape, s, none, none).lse->view()), z(head.logits(tape, s)->view());
+    Tensor* const normaliser = head.chosen(tape, s, none, none).lse;
+    for (Tensor* t : {s.bias, s.mix, s.place, normaliser})
+        if (t) tape.retain(t);
+    const OnHost lse(normaliser->view()), z(head.logits(tape, s)->view());
     const auto numbers = [](Tensor* t) { return t ? std::optional<OnHost>(OnHost(t->view())) : std::nullopt; };
     const auto bias = numbers(s.bias), mix = numbers(s.mix), place = numbers(s.place);
     std::vector<std::vector<SlotScore>> all(batch.documents);

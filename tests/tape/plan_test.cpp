@@ -126,6 +126,129 @@ TEST_CASE("arena: kept blocks lie side by side in one buffer, which grows with t
     CHECK(again[0] == all[0]);
 }
 
+namespace {
+
+// The uses of a block in a step of random ops: the op that makes it and the last op that reads it (-1: none does).
+struct Use {
+    int made, read;
+    bool retained;
+};
+
+// Runs a step of `uses` with blocks of random sizes, and checks that every block has its bytes until its last use.
+// Returns the total size of the blocks.
+std::size_t run_reused(Arena& arena, const std::string& bucket, const std::vector<Use>& uses, int ticks,
+                       Sequence& random) {
+    struct Block {
+        int number;
+        std::vector<char> bytes;
+        char* at;
+    };
+    std::vector<Block> blocks;
+    std::size_t all = 0;
+    const auto intact = [](const Block& b) { return std::memcmp(b.at, b.bytes.data(), b.bytes.size()) == 0; };
+    arena.begin_step(bucket);
+    for (int t = 0; t < ticks; t++) {
+        arena.tick();
+        for (const Use& use : uses) {
+            if (use.made != t) continue;
+            Block b{0, std::vector<char>(1 + random.below(random.below(2) ? 300 : 100000), char(blocks.size())),
+                    nullptr};
+            b.at = static_cast<char*>(arena.take(b.bytes.size(), &b.number));
+            CHECK(reinterpret_cast<std::uintptr_t>(b.at) % 64 == 0);
+            if (use.retained) arena.retain(b.number);
+            all += (b.bytes.size() + 63) / 64 * 64;
+            blocks.push_back(b);
+        }
+        for (std::size_t i = 0; i < blocks.size(); i++)
+            if (uses[i].read == t) {
+                arena.touch(blocks[i].number);
+                CHECK(intact(blocks[i]));
+            }
+        for (const Block& b : blocks)
+            if (uses[std::size_t(b.number)].made == t) std::memcpy(b.at, b.bytes.data(), b.bytes.size());
+    }
+    for (const Block& b : blocks)
+        if (uses[std::size_t(b.number)].retained) CHECK(intact(b));
+    arena.end_step();
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("arena: reused blocks keep their bytes until their last use, whatever their sizes, in 100 random programs") {
+    for (std::uint64_t seed = 0; seed < 100; seed++) {
+        CAPTURE(seed);
+        Sequence random(seed, "reused");
+        const int ticks = 1 + int(random.below(40));
+        std::vector<Use> uses;
+        for (int t = 0; t < ticks; t++)
+            for (std::uint32_t more = random.below(4); more > 0; more--) {
+                const int read = t + 1 + int(random.below(6));
+                uses.push_back({t, read < ticks ? read : -1, random.below(20) == 0});
+            }
+        Arena arena(Device::cpu, Blocks::reused);
+        for (int step = 0; step < 6; step++) run_reused(arena, "any", uses, ticks, random);
+        CHECK_FALSE(arena.planned());
+        CHECK(arena.planned_bytes() <= arena.unplanned_bytes());
+    }
+}
+
+TEST_CASE("arena: reused blocks share memory from the second step of a bucket on") {
+    Arena arena(Device::cpu, Blocks::reused);
+    const std::vector<Use> chain = {{0, 1, false}, {1, 2, false}, {2, 3, false}, {3, 4, false}, {4, -1, true}};
+    const auto step = [&](std::size_t bytes) {
+        std::vector<void*> at;
+        arena.begin_step("chain");
+        for (int i = 0, block; i < int(chain.size()); i++) {
+            arena.tick();
+            at.push_back(arena.take(bytes, &block));
+            if (i > 0) arena.touch(i - 1);
+            if (chain[std::size_t(i)].retained) arena.retain(block);
+        }
+        arena.end_step();
+        return at;
+    };
+    step(1000);
+    CHECK(arena.planned_bytes() == 2 * 1024);
+    for (std::size_t bytes : {1000, 5000, 200}) {
+        step(bytes);  // its memory grows for the next step
+        const auto at = step(bytes);
+        CHECK(at[0] == at[2]);
+        CHECK(at[1] == at[3]);
+        CHECK(at[0] == at[4]);
+        CHECK(at[0] != at[1]);
+        CHECK(arena.planned_bytes() == (bytes == 1000 ? 2 * 1024 : 2 * 5056));
+    }
+}
+
+TEST_CASE("arena: a step that runs other ops than its bucket reuses nothing from there on, and misuse is refused") {
+    Sequence random(1, "other");
+    const std::vector<Use> first = {{0, 1, false}, {1, 2, false}, {2, 3, false}, {3, -1, true}};
+    // The second program makes two blocks in tick 2, so that its third block is not that of the first program.
+    const std::vector<Use> second = {{0, 1, false}, {1, 2, false}, {2, 3, false}, {2, 5, false}, {3, 5, false}};
+    Arena arena(Device::cpu, Blocks::reused);
+    for (int round = 0; round < 3; round++) {
+        run_reused(arena, "any", first, 4, random);
+        run_reused(arena, "any", first, 4, random);
+        run_reused(arena, "any", second, 6, random);
+        run_reused(arena, "any", second, 6, random);
+    }
+    arena.begin_step("late");
+    int block, other;
+    arena.tick(), arena.take(64, &block), arena.tick(), arena.take(64, &other), arena.touch(block);
+    arena.end_step();
+    arena.begin_step("late");
+    arena.tick(), arena.take(64, &block), arena.tick(), arena.take(64, &other), arena.touch(block);
+    arena.tick();
+    CHECK_THROWS_WITH_AS(
+        arena.touch(block),
+        "arena: block 0 is used at tick 3, but at tick 2 for the last time in the first step of bucket "
+        "late; steps that run different ops need different buckets",
+        Error);
+    CHECK_THROWS_WITH_AS(arena.retain(block), doctest::Contains("was not retained when bucket late was planned"),
+                         Error);
+}
+
 TEST_CASE("arena: what is retained keeps its bytes to the end of the step") {
     Arena arena;
     for (int repeat = 0; repeat < 2; repeat++) {

@@ -62,6 +62,9 @@ class AttentionState {
     virtual ~AttentionState() = default;
     virtual bool has_memory() = 0;
     virtual void branch(Tape&, const Branches&) {}
+    // Forgets all rows, but keeps their memory for texts that are generated next in the same slots. Returns false if
+    // the state cannot be used again.
+    virtual bool forget() { return false; }
 };
 
 // A second stream of rows, which passes from layer to layer beside x. Only Luna has one: a few rows that summarise the

@@ -13,19 +13,27 @@ class Kept {
     void allocate(const Shape& shape, DType type, Device device) {
         tensor_.path = "kept";
         tensor_.shape = shape, tensor_.dtype = type, tensor_.device = device;
-        buffer_ = Buffer(tensor_.bytes(), device);
+        if (buffer_.bytes() < tensor_.bytes() || buffer_.device() != device) {
+            buffer_ = Buffer();
+            buffer_ = Buffer(tensor_.bytes(), device);
+        }
         tensor_.value = buffer_.data();
     }
+    void forget() { tensor_.value = nullptr; }  // frees no memory, so that allocate() can use it again
     // Allocates the tensor with the shape, type and device of x, and copies x into it.
-    void take(const Tensor& x) {
+    void take(Tape& tape, const Tensor& x) {
+        tape.touch(x);
         allocate(x.shape, x.dtype, x.device);
         masquerade::copy(x.view(), tensor_.view());
     }
     Tensor* tensor() { return tensor_.value ? &tensor_ : nullptr; }  // null if nothing was allocated
-    void store(Ints rows, const Tensor* x) { store_rows(x->view(), rows, tensor_.view()); }
+    void store(Tape& tape, Ints rows, const Tensor* x) {
+        tape.touch(*x);
+        store_rows(x->view(), rows, tensor_.view());
+    }
     // Copies row from[i] to row to[i], for all i. A row may be in both lists: all rows are read before any is written.
     void copy(Tape& tape, Ints from, Ints to) {
-        if (tensor()) store(to, embedding(tape, from, tensor(), "continued"));
+        if (tensor()) store(tape, to, embedding(tape, from, tensor(), "continued"));
     }
 
   private:

@@ -36,15 +36,15 @@ struct KeptRows : AttentionState {
     void branch(Tape& tape, const Branches& b) override {
         for (Kept& each : tensors) each.copy(tape, b.from_rows, b.to_rows);
     }
-    void store(Ints rows, const std::vector<Tensor*>& x) {
-        for (std::size_t i = 0; i < x.size(); i++) tensors[i].store(rows, x[i]);
+    void store(Tape& tape, Ints rows, const std::vector<Tensor*>& x) {
+        for (std::size_t i = 0; i < x.size(); i++) tensors[i].store(tape, rows, x[i]);
     }
     void take_memory(Tape& tape, const std::vector<Tensor*>& x) {
         std::vector<int> rows(x[0]->rows());
         std::iota(rows.begin(), rows.end(), own);
         for (std::size_t i = 0; i < x.size(); i++)
             tensors[i].allocate({own + x[i]->rows(), x[i]->columns()}, x[i]->dtype, x[i]->device);
-        store(tape.ints(std::move(rows)), x);
+        store(tape, tape.ints(std::move(rows)), x);
         memory = true;
     }
 };
@@ -69,7 +69,7 @@ KeyRows key_rows(Tape& tape, const std::vector<Tensor*>& memory, const std::vect
     }
     if (!state || all.tensors.empty()) return all;
     if (!context.step) return state->take_memory(tape, all.tensors), all;
-    state->store(context.step->rows, all.tensors);
+    state->store(tape, context.step->rows, all.tensors);
     for (std::size_t i = 0; i < all.tensors.size(); i++) all.tensors[i] = state->tensors[i].tensor();
     all.graph = &tape.hold(in_one_source(*context.graph, state->memory ? std::vector{state->own, 0} : std::vector{0}));
     return all;

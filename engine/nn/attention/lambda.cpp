@@ -91,7 +91,7 @@ Tensor* LambdaAttention::beside(Tape& tape, Tensor* y, Tensor* q, const std::vec
             graph = &tape.hold(near_graph(*context.graph, reach_));
         }
         Tensor* next = next_near(tape, *graph, values);
-        near.store(context.step->slots, reshape(tape, next, {n, reach_ * shape_.width}, name_ + ".near.slots"));
+        near.store(tape, context.step->slots, reshape(tape, next, {n, reach_ * shape_.width}, name_ + ".near.slots"));
     }
     return add(tape, y, local_lambda(tape, q, distances_, values, *graph, shape_.heads, name_ + ".local"),
                name_ + ".sum");

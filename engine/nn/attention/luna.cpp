@@ -147,7 +147,7 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
     const int l = options_.slots;
     const Groups slots = slots_of(*context.graph);
     auto* state = static_cast<KeptSlots*>(context.state);
-    if (!queries.x) return state->memory.take(*pack(tape, keys, context, slots)), nullptr;
+    if (!queries.x) return state->memory.take(tape, *pack(tape, keys, context, slots)), nullptr;
     if (state && !state->has_memory()) throw BadUsage("attention luna cannot write token by token; use luna_causal");
     Tensor* kv = state ? state->memory.tensor() : pack(tape, keys, context, slots);
     SegmentGraph unpack;

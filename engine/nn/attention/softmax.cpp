@@ -48,6 +48,7 @@ namespace {
 struct KeptKeys : AttentionState {
     Kept memory, own;
     bool has_memory() override { return memory.tensor(); }
+    bool forget() override { return memory.forget(), true; }
     void branch(Tape& tape, const Branches& b) override { own.copy(tape, b.from_rows, b.to_rows); }
 };
 }  // namespace
@@ -70,8 +71,8 @@ std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, Tensor* own, const Ke
     // gradients are summed, and thus their rounding.
     if (keys.memory) all.insert(all.begin(), keys_and_values(tape, keys.memory, {}, nullptr, "memory"));
     if (!state || !keys.any()) return all;
-    if (!context.step) return state->memory.take(*all.back()), all;
-    state->own.store(context.step->rows, all.back());
+    if (!context.step) return state->memory.take(tape, *all.back()), all;
+    state->own.store(tape, context.step->rows, all.back());
     all.back() = state->own.tensor();
     return all;
 }

@@ -51,8 +51,8 @@ Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& key
     if (keys.memory) take_up(take(tape, keys.memory, {}, nullptr, name_ + ".memory"));
     if (keys.x) take_up(take(tape, keys.x, keys.positions, context.rotary_table, name_));
     if (state && !context.step && keys.any()) {
-        state->pack.take(*packs.back()), state->kv.take(*kvs.back());
-        if (!gates.empty()) state->gate.take(*gates.back());
+        state->pack.take(tape, *packs.back()), state->kv.take(tape, *kvs.back());
+        if (!gates.empty()) state->gate.take(tape, *gates.back());
     }
     if (!queries.x) return nullptr;
     if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
@@ -63,7 +63,7 @@ Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& key
     if (!first) before = embedding(tape, context.step->slots, state->per_text[0].tensor(), name_ + ".before");
     Tensor* y = state_attention(tape, x, packs, kvs, shape_.width, *here.graph, rule_, name_, before,
                                 context.step ? &after : nullptr, gates);
-    if (context.step) state->per_text[0].store(context.step->slots, after);
+    if (context.step) state->per_text[0].store(tape, context.step->slots, after);
     return output_(tape, beside(tape, y, x, kvs, here), name_ + ".output");  // (Nq,C): Nq query rows
 }
 

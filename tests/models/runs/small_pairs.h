@@ -164,20 +164,26 @@ void check_branches(Make make, int begin, const std::vector<Sentence>& text) {
         {{0, 1, {8, 11, 5, 20}}, {0, 2, {8, 13, 6, 21}}, {0, 2, {8, 13, 6, 22}}, {0, 0, {8, 13, 5, 5}}},
     };
     auto decoder = make();
-    decoder.read(pointers_to(text), 5);
-    decoder.step({{0, -1, begin}, {1, -1, begin}});
-    for (const std::vector<Prefix>& step : steps) {
-        std::vector<NextToken::Row> rows;
-        for (const Prefix& prefix : step) rows.push_back({prefix.source, prefix.parent, prefix.tokens.back()});
-        const float* logits = decoder.step(rows);
-        std::vector<std::vector<float>> together;
-        for (std::size_t i = 0; i < step.size(); i++) together.push_back(row_of(logits, i));
-        for (std::size_t i = 0; i < step.size(); i++) {
-            auto alone = make();
-            alone.read({&text[std::size_t(step[i].source)]}, 1);
-            const float* last = alone.step({{0, -1, begin}});
-            for (int token : step[i].tokens) last = alone.step({{0, 0, token}});
-            CHECK(row_of(last, 0) == together[i]);
+    const std::vector<NextToken::Row> begins = {{0, -1, begin}, {1, -1, begin}};
+    for (int time : {1, 2}) {  // nothing is left of what the decoder read and wrote before
+        CAPTURE(time);
+        decoder.read({&text[1], &text[0]}, 5);
+        decoder.step(begins);
+        decoder.read(pointers_to(text), 5);
+        decoder.step(begins);
+        for (const std::vector<Prefix>& step : steps) {
+            std::vector<NextToken::Row> rows;
+            for (const Prefix& prefix : step) rows.push_back({prefix.source, prefix.parent, prefix.tokens.back()});
+            const float* logits = decoder.step(rows);
+            std::vector<std::vector<float>> together;
+            for (std::size_t i = 0; i < step.size(); i++) together.push_back(row_of(logits, i));
+            for (std::size_t i = 0; i < step.size(); i++) {
+                auto alone = make();
+                alone.read({&text[std::size_t(step[i].source)]}, 1);
+                const float* last = alone.step({{0, -1, begin}});
+                for (int token : step[i].tokens) last = alone.step({{0, 0, token}});
+                CHECK(row_of(last, 0) == together[i]);
+            }
         }
     }
     CHECK_THROWS_WITH_AS(decoder.step(std::vector<NextToken::Row>(6, {0, 0, 5})),
