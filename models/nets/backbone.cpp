@@ -154,7 +154,9 @@ Tensor* Backbone::head(Tape& tape, Tensor* x) const {
 }
 
 Tensor* Backbone::logits(Tape& tape, Tensor* h) const {
-    return linear_unrounded(tape, h, token_, head_bias_, "logits");
+    Tensor* const logits = linear_unrounded(tape, h, token_, head_bias_, "logits");
+    tape.retain(logits);
+    return logits;
 }
 
 Tensor* Backbone::loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Tensor* weights, const std::string& name,

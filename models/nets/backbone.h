@@ -90,7 +90,9 @@ class Backbone {
     Tensor* head(Tape& tape, Tensor* x) const;
     Tensor* word_weights() const { return token_; }   // (V,E): the token embedding, V tokens of width E
     Tensor* word_bias() const { return head_bias_; }  // (V), the biases of the logits, or null
-    Tensor* logits(Tape& tape, Tensor* h) const;      // (N,V): V logits for each row of h; f32 if h is bf16
+    // Returns V logits for each of the N rows of h, (N,V), as f32 if h is bf16. They stay readable until the end of the
+    // step.
+    Tensor* logits(Tape& tape, Tensor* h) const;
     // Returns one number, (1): the sum over the N rows of h of the cross-entropy loss, with label smoothing, times the
     // weight of the row in weights(N). The weights are constants. If `losses` is not null, sets it to the unweighted
     // losses (N), which have no gradient.

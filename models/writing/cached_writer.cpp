@@ -111,10 +111,7 @@ void CachedWriter::pass(const char* name, const std::vector<Row>& rows, const To
     run_pass(tape_, text(name, kind, predicts && shortlists_.width() > 0 ? ", listing" : ""), graph, [&] {
         slots_.copy(tape_, memory_.layers);
         Tensor* const x = run(rows, ids);
-        if (!predicts) return;
-        Tensor* const logits = stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)));
-        tape_.retain(logits);
-        predict(logits->view());
+        if (predicts) predict(stack_.logits(tape_, stack_.head(tape_, stack_.finish(tape_, x)))->view());
     });
 }
 

@@ -46,7 +46,7 @@ InsertionDecoder::InsertionDecoder(const InsertionTransformer& model, const Obje
       form_(form),
       options_(options),
       forbidden_(model.head_stack().options.vocabulary),
-      arena_(model.head_stack().device(), Blocks::kept),
+      arena_(model.head_stack().device(), Blocks::reused),
       tape_(arena_, model.head_stack().storage()) {
     for (int word : forbidden) forbidden_.at(word) = 1;
     if (const EncoderDecoder* two = model.two_stacks())

@@ -27,7 +27,7 @@ UnmaskDecoder::UnmaskDecoder(const TargetNet& net, const Objective& objective, c
       objective_(objective),
       options_(options),
       text_(text),
-      arena_(net.head_stack().device(), Blocks::kept),
+      arena_(net.head_stack().device(), Blocks::reused),
       tape_(arena_, net.head_stack().storage()) {
     if (const EncoderDecoder* two = net.two_stacks())
         reader_ = std::make_unique<EncoderReader>(*two, options.source_type, options.encoder_masks, options.masks);
@@ -175,7 +175,7 @@ const float* UnmaskDecoder::logits(const std::vector<const MaskedCanvas*>& canva
     if (keeps && reader_) reader_->attach(batch_, memory_, sources);
     objective_.give_masks(batch_, options_);
     const Backbone& stack = net_.head_stack();
-    tape_.begin("unmask");
+    tape_.begin(keeps ? "unmask, cached" : "unmask");
     Tensor* const h = !keeps    ? net_.hidden(tape_, batch_)
                       : reader_ ? stack.head(tape_, gather_rows(tape_, reader_->rows(tape_, batch_, memory_),
                                                                 tape_.ints(batch_.labels.rows), "scored"))
