@@ -46,10 +46,11 @@ const float* packed_copy(const GemmKernel& kernel, std::int64_t m, std::int64_t 
 
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
     if (gemm_bf16(m, n, k, a, b, c)) return;
-    constexpr std::int64_t least = 250000;                       // fewer multiply-adds are not worth waking a thread
-    const double pack_a = a.column == 1 ? 10 : 30, pack_b = 30;  // measured time to pack a number, in multiply-adds
+    constexpr std::int64_t least = 250000;  // fewer multiply-adds are not worth waking a thread
     const GemmKernel& kernel = *chosen_kernel();
     const float* const packed_b = packed_copy(kernel, m, n, k, b);
+    // Measured time to pack a number or, if B is packed, to read it from memory, in multiply-adds.
+    const double pack_a = a.column == 1 ? 10 : 30, pack_b = packed_b ? 8 : 30;
     GemmProblem problem{m, n, k, a, b, c, packed_b, static_cast<float*>(c.data), c.row, second_level_cache()};
     if (c.dtype != DType::f32) {
         problem.sums = k > gemm_depth ? workspace<Sums>(m * n) : nullptr;
@@ -57,7 +58,7 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b
     }
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());
     const GemmGrid part =
-        choose_grid(m, n, most, kernel.rows, packed_b ? kernel.panel : kernel.columns, pack_a, packed_b ? 0 : pack_b);
+        choose_grid(m, n, most, kernel.rows, packed_b ? kernel.panel : kernel.columns, pack_a, pack_b);
     const std::int64_t rows = part.height, columns = part.width, across = (n + columns - 1) / columns;
     parallel_each((m + rows - 1) / rows * across, [&](std::int64_t i) {
         const std::int64_t m0 = i / across * rows, m1 = std::min(m, m0 + rows);
