@@ -91,7 +91,7 @@ void Arena::touch(int block) {
     if (block < 0 || planned()) return;
     if (std::size_t(block) < followed_ && (*plan_)[block].last < clock_)
         throw Error("arena: block ", block, " is used at tick ", clock_, ", but at tick ", (*plan_)[block].last,
-                    " for the last time in the first step of bucket ", bucket_,
+                    " for the last time in the step that planned bucket ", bucket_,
                     "; steps that run different ops need different buckets");
     log_[block].last = std::max(log_[block].last, clock_);
 }
@@ -120,7 +120,7 @@ void Arena::end_step() {
     if (planned()) return;
     unplanned_ = std::max(unplanned_, side_by_side_);
     loose_.clear();  // freed before base_ grows, because the device may not have memory for both
-    const bool plans = blocks_ != Blocks::loose && blocks_ != Blocks::kept &&
+    const bool plans = (blocks_ == Blocks::planned || blocks_ == Blocks::reused) &&
                        (!plan_ || followed_ < log_.size() || log_.size() < plan_->size());
     std::size_t bytes = uses_base() ? top_ : 0;
     if (plans) bytes = place_blocks(log_);

@@ -61,7 +61,7 @@ class Arena {
     // tensor that is missing from Record::keep, or other code reads a tensor that it did not retain, they read NaN.
     void set_poison(bool on) { poison_ = on; }
     // planned_bytes() returns the size of the buffer, which fits the largest step so far. unplanned_bytes() returns
-    // the number of bytes of the largest step without a plan. In such a step, no two blocks share memory.
+    // the largest total size of the blocks of a step that was not planned(), as if no two blocks shared memory.
     std::size_t planned_bytes() const { return base_.bytes(); }
     std::size_t unplanned_bytes() const { return unplanned_; }
     const std::vector<ArenaBlock>* plan(const std::string& bucket) const;
@@ -80,12 +80,13 @@ class Arena {
     std::string bucket_;
     std::vector<ArenaBlock> log_;
     // Blocks::reused: the blocks of the plan that are still in use, sorted by offset. The first followed_ blocks of the
-    // step are those of the plan; if the step runs other ops from then on, its remaining blocks share no memory.
+    // step were taken at the same ticks as those of the plan; the blocks after them share no memory. Whether the ops are
+    // the same is not checked, but touch() refuses a use that the plan does not have.
     std::vector<ArenaBlock> live_;
     std::size_t followed_ = 0;
     std::vector<Buffer> loose_;
     Buffer base_;
-    // next_ is the number of the next block. side_by_side_ is the total size of all blocks of a step without a plan.
+    // next_ is the number of the next block. side_by_side_ is the total size of all blocks of a step that is not planned().
     // unplanned_ is the largest side_by_side_ of all steps so far. top_ is the end of the highest block of this step.
     std::size_t next_ = 0, unplanned_ = 0, side_by_side_ = 0, top_ = 0;
     int clock_ = 0;

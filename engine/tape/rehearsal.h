@@ -55,7 +55,7 @@ void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::ui
               const std::function<void()>& work);
 
 // Runs a pass without a backward, such as a step of decoding, as one captured graph; work() calls its ops. Passes with
-// an equal `name` should call the same ops, on tensors of any size. work() must be repeatable: if the ops cannot be
+// an equal `name` must call the same ops, on tensors of any size. work() must be repeatable: if the ops cannot be
 // captured, work() is called a second time, and its ops then run one by one. The usual reason is that the pass needs
 // more memory than all earlier passes, because no tensor can be allocated during a capture. If work() fails for another
 // reason, the second call throws the error. If `graph` is false, if the tape is on the CPU or if an observer is

@@ -126,7 +126,8 @@ class Tape {
     Tape(Arena& arena, DType storage)
         : dtype(storage), device(arena.device()), arena_(arena), inputs_(arena.device()) {}
 
-    // Begins a step and forgets the previous step. Steps with an equal `bucket` must have the same tensor sizes.
+    // Begins a step and forgets the previous step. Steps with an equal `bucket` must run the same ops, and have the same
+    // tensor sizes unless the arena allows other sizes (enum class Blocks).
     void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0, bool training = false);
     // Begins a rehearsal of a training step: a run that computes nothing and only plans the memory (rehearsal.h).
     // Returns false if there is nothing to rehearse: this bucket already has a plan, or the arena never makes plans.

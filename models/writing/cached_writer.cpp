@@ -14,7 +14,7 @@ CachedWriter::CachedWriter(const Backbone& stack, int type, bool backward, int p
       type_(type),
       backward_(backward),
       part_(part),
-      arena_(stack.device(), Blocks::reused),
+      arena_(stack.device(), stack.blocks()),
       tape_(arena_, stack.storage()) {}
 
 Memory& CachedWriter::start(int most_rows, int longest, int mask) {

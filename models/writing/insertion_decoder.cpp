@@ -46,7 +46,7 @@ InsertionDecoder::InsertionDecoder(const InsertionTransformer& model, const Obje
       form_(form),
       options_(options),
       forbidden_(model.head_stack().options.vocabulary),
-      arena_(model.head_stack().device(), Blocks::reused),
+      arena_(model.head_stack().device(), model.head_stack().blocks()),
       tape_(arena_, model.head_stack().storage()) {
     for (int word : forbidden) forbidden_.at(word) = 1;
     if (const EncoderDecoder* two = model.two_stacks())
@@ -97,7 +97,7 @@ std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead&
     const std::vector<int> none;
     Tensor* const normaliser = head.chosen(tape, s, none, none).lse;
     for (Tensor* t : {s.bias, s.mix, s.place, normaliser})
-        if (t) tape.retain(t);
+        if (t) tape.retain(t);  // read below, after all ops
     const OnHost lse(normaliser->view()), z(head.logits(tape, s)->view());
     const auto numbers = [](Tensor* t) { return t ? std::optional<OnHost>(OnHost(t->view())) : std::nullopt; };
     const auto bias = numbers(s.bias), mix = numbers(s.mix), place = numbers(s.place);

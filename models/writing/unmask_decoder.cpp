@@ -27,7 +27,7 @@ UnmaskDecoder::UnmaskDecoder(const TargetNet& net, const Objective& objective, c
       objective_(objective),
       options_(options),
       text_(text),
-      arena_(net.head_stack().device(), Blocks::reused),
+      arena_(net.head_stack().device(), net.head_stack().blocks()),
       tape_(arena_, net.head_stack().storage()) {
     if (const EncoderDecoder* two = net.two_stacks())
         reader_ = std::make_unique<EncoderReader>(*two, options.source_type, options.encoder_masks, options.masks);

@@ -153,8 +153,8 @@ void pack_all(const Factor& b, std::int64_t k0, std::int64_t k1, std::int64_t n,
 // Number of floats of tile_rows packed rows of A, in either layout.
 constexpr std::int64_t a_tile = panel_across > tile_rows* row_along ? panel_across : tile_rows* row_along;
 
-// Returns the number of rows of A that are packed together if all of B is packed: they fill at most half of the
-// second-level cache.
+// Returns the number of rows of A that are packed together if all of B is packed. They fill at most half of the
+// second-level cache, except that there is always at least one tile.
 std::int64_t block_rows_of_packed(std::int64_t rows, std::int64_t cache) {
     const std::int64_t most = cache / 2 / (a_tile * std::int64_t(sizeof(float))) * tile_rows;
     return smaller(rows, most > tile_rows ? most : tile_rows);
@@ -162,7 +162,7 @@ std::int64_t block_rows_of_packed(std::int64_t rows, std::int64_t cache) {
 
 // Computes an area of C if all of B is packed; the columns of the area begin with a panel of B. For each panel, all
 // rows of A that are packed are multiplied by it. Few rows of A are then enough to hide that the panels come from
-// memory: while a panel is in the first-level cache, the next one is prefetched.
+// memory: while a panel is in a cache, the next one is prefetched.
 void block_of_packed(const GemmProblem& g, const Area& area, float* packed_a) {
     const bool across = lies_across(g.a);
     const std::int64_t height = block_rows_of_packed(area.m1 - area.m0, g.cache);

@@ -167,8 +167,10 @@ void check_branches(Make make, int begin, const std::vector<Sentence>& text) {
     const std::vector<NextToken::Row> begins = {{0, -1, begin}, {1, -1, begin}};
     for (int time : {1, 2}) {  // nothing is left of what the decoder read and wrote before
         CAPTURE(time);
-        decoder.read({&text[1], &text[0]}, 5);
-        decoder.step(begins);
+        for (int most : {2, 7}) {  // fewer rows than below, and more
+            decoder.read({&text[1], &text[0]}, most);
+            decoder.step(begins);
+        }
         decoder.read(pointers_to(text), 5);
         decoder.step(begins);
         for (const std::vector<Prefix>& step : steps) {

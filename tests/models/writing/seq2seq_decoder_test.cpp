@@ -100,6 +100,34 @@ TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every k
     }
 }
 
+// With a slice of the source in the mask, the keys that a row sees are the whole source if it is short. The ops of Luna
+// depend on this.
+TEST_CASE(
+    "two stacks: one decoder reads short sources, longer ones, and short ones again, with any kind of attention") {
+    const std::vector<Sentence> texts[] = {pairs(3, 11, {1}), pairs(4, 12), pairs(3, 13, {1}), pairs(4, 14)};
+    for (const AttentionKind& attention : attention_kinds())
+        for (bool pre_norm : {false, true}) {
+            CAPTURE(std::string(attention.name));
+            CAPTURE(pre_norm);
+            EncoderDecoderOptions o = small(pre_norm, false);
+            o.stack.attention = attention.name;
+            for (const char* key : {"rounds", "buckets", "chunk"}) o.stack.attention_options[key] = 2;
+            if (!self_attention(attention.name, true).refuses(causal_mask({{3, 3}})).empty()) continue;
+            Model m(o);
+            ObjectiveOptions by = options();
+            const std::string words = "A full; B causal sees A[0:4]";
+            by.encoder_masks = std::make_shared<const LayerMasks>(words, 2, StackRows::encoder);
+            by.masks = std::make_shared<const LayerMasks>(words, 3, StackRows::decoder);
+            Seq2SeqDecoder decoder(m.model, 0, 1, longest, by.encoder_masks, by.masks);
+            for (const std::vector<Sentence>& text : texts) {
+                const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, by);
+                const Rows forced = m.logits(batch);
+                decoder.read(pointers_to(text), int(text.size()));
+                check_targets(decoder, 2, text, batch, forced);
+            }
+        }
+}
+
 TEST_CASE("two stacks: prefixes branch, die and swap; each has the logits it has alone") {
     Model m(small(false, true));
     const std::vector<Sentence> text = pairs(2, 5);
