@@ -47,9 +47,12 @@ namespace {
 // a source text, latents or the encoder's rows. `own` holds the keys and values of the generated tokens.
 struct KeptKeys : AttentionState {
     Kept memory, own;
+    bool writes = false;  // whether `own` has rows; cross-attention has none
     bool has_memory() override { return memory.tensor(); }
     bool forget() override { return memory.forget(), true; }
-    void branch(Tape& tape, const Branches& b) override { own.copy(tape, b.from_rows, b.to_rows); }
+    void branch(Tape& tape, const Branches& b) override {
+        if (writes) own.copy(tape, b.from_rows, b.to_rows);
+    }
 };
 }  // namespace
 
@@ -73,6 +76,7 @@ std::vector<Tensor*> SoftmaxAttention::sources(Tape& tape, Tensor* own, const Ke
     if (!state || !keys.any()) return all;
     if (!context.step) return state->memory.take(tape, *all.back()), all;
     state->own.store(tape, context.step->rows, all.back());
+    state->writes = true;
     all.back() = state->own.tensor();
     return all;
 }

@@ -132,6 +132,14 @@ TEST_CASE("two stacks: prefixes branch, die and swap; each has the logits it has
     Model m(small(false, true));
     const std::vector<Sentence> text = pairs(2, 5);
     check_branches([&] { return Seq2SeqDecoder(m.model, 0, 1, longest); }, 2, text);
+    // A branch copies the keys of self-attention. Those of cross-attention are the same for all prefixes of a source.
+    Seq2SeqDecoder decoder(m.model, 0, 1, longest);
+    decoder.read(pointers_to(text), 5);
+    decoder.step({{0, -1, 2}, {1, -1, 2}});
+    decoder.step({{0, 0, 7}, {0, 0, 8}, {1, 1, 7}});
+    std::size_t copies = 0;
+    for (const Record& r : decoder.tape().records()) copies += r.path.find("continued") != std::string::npos;
+    CHECK(copies == m.model.decoder.layers.size());
 }
 
 TEST_CASE("two stacks: two pairs are learned by heart and written again") {
