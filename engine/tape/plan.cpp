@@ -78,7 +78,7 @@ void* Arena::take(std::size_t bytes, int* block) {
         return static_cast<char*>(base_.data()) + (*plan_)[next_ - 1].offset;
     }
     const std::size_t offset = plan_ ? place(bytes) : side_by_side_, end = offset + rounded(bytes);
-    log_.push_back(ArenaBlock{bytes, clock_, clock_, offset});
+    log_.push_back(ArenaBlock{bytes, clock_, clock_, 0});
     side_by_side_ += rounded(bytes);
     top_ = std::max(top_, end);
     if (rehearses_) return reinterpret_cast<void*>(std::uintptr_t(64) + offset);

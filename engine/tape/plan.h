@@ -79,9 +79,10 @@ class Arena {
     std::vector<ArenaBlock>* plan_ = nullptr;
     std::string bucket_;
     std::vector<ArenaBlock> log_;
-    // Blocks::reused: the blocks of the plan that are still in use, sorted by offset. The first followed_ blocks of the
-    // step were taken at the same ticks as those of the plan; the blocks after them share no memory. Whether the ops are
-    // the same is not checked, but touch() refuses a use that the plan does not have.
+    // Blocks::reused: live_ holds the placed blocks that are still in use, sorted by offset. A step follows the plan as
+    // long as it takes each block at the same tick. followed_ counts the blocks until then, and later blocks share no
+    // memory. A step may follow the plan although it runs other ops; touch() therefore refuses a use after the last use
+    // in the plan.
     std::vector<ArenaBlock> live_;
     std::size_t followed_ = 0;
     std::vector<Buffer> loose_;

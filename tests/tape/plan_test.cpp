@@ -219,7 +219,7 @@ TEST_CASE("arena: reused blocks share memory from the second step of a bucket on
 TEST_CASE("arena: blocks of other ops than the plan's share no memory, and a use that the plan lacks is refused") {
     Sequence random(1, "other");
     const std::vector<Use> first = {{0, 1, false}, {1, 2, false}, {2, 3, false}, {3, -1, true}};
-    // The second program makes two blocks in tick 2, so that its third block is not that of the first program.
+    // At tick 2, the first program makes one block, and the second program makes two. Their fourth blocks differ.
     const std::vector<Use> second = {{0, 1, false}, {1, 2, false}, {2, 3, false}, {2, 5, false}, {3, 5, false}};
     Arena arena(Device::cpu, Blocks::reused);
     for (int round = 0; round < 3; round++) {

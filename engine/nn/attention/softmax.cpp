@@ -47,9 +47,9 @@ namespace {
 // a source text, latents or the encoder's rows. `own` holds the keys and values of the generated tokens.
 struct KeptKeys : AttentionState {
     Kept memory, own;
-    bool writes = false;  // whether `own` has rows; cross-attention has none
+    bool writes = false;  // whether a step has stored rows in `own`; those of cross-attention never do
     bool has_memory() override { return memory.tensor(); }
-    bool forget() override { return memory.forget(), true; }
+    bool forget() override { return memory.forget(), writes = false, true; }
     void branch(Tape& tape, const Branches& b) override {
         if (writes) own.copy(tape, b.from_rows, b.to_rows);
     }

@@ -150,8 +150,9 @@ void pack_all(const Factor& b, std::int64_t k0, std::int64_t k1, std::int64_t n,
     pack_b(to + packed_size(k0, n), (k1 - k0) * tile_columns, b, {k0, k1, 0, n});
 }
 
-// Number of floats of tile_rows packed rows of A, in either layout.
-constexpr std::int64_t a_tile = panel_across > tile_rows* row_along ? panel_across : tile_rows* row_along;
+// Number of floats of tile_rows packed rows of A: if they lie along K, and in either layout.
+constexpr std::int64_t tile_along = tile_rows * row_along;
+constexpr std::int64_t a_tile = panel_across > tile_along ? panel_across : tile_along;
 
 // Returns the number of rows of A that are packed together if all of B is packed. They fill at most half of the
 // second-level cache, except that there is always at least one tile.

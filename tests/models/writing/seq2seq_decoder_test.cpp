@@ -132,7 +132,8 @@ TEST_CASE("two stacks: prefixes branch, die and swap; each has the logits it has
     Model m(small(false, true));
     const std::vector<Sentence> text = pairs(2, 5);
     check_branches([&] { return Seq2SeqDecoder(m.model, 0, 1, longest); }, 2, text);
-    // A branch copies the keys of self-attention. Those of cross-attention are the same for all prefixes of a source.
+    // When a prefix branches, each layer copies the keys of self-attention once. It copies none of cross-attention,
+    // because all prefixes of a source share them.
     Seq2SeqDecoder decoder(m.model, 0, 1, longest);
     decoder.read(pointers_to(text), 5);
     decoder.step({{0, -1, 2}, {1, -1, 2}});
