@@ -10,6 +10,7 @@
 #include "models/runs/start.h"
 #include "models/runs/writer.h"
 #include "tools/generate/options.h"
+#include "tools/run_options.h"
 
 using namespace masquerade;
 
@@ -17,7 +18,8 @@ namespace {
 
 // Returns a unilm with the weights of a Hugging Face folder, which reads lines of up to `max_length` tokens; 0: of as many
 // as the weights have positions for, but at most 512.
-std::unique_ptr<Run> foreign_run(const Family& family, const std::string& path, int max_length, Device device) {
+std::unique_ptr<Run> foreign_run(const Family& family, const std::string& path, int max_length, Device device,
+                                 DType storage) {
     const std::unique_ptr<Start> start = Start::open(path);
     const std::unique_ptr<RunSettings> settings = family.settings();
     start->adopt(*settings);
@@ -29,7 +31,7 @@ std::unique_ptr<Run> foreign_run(const Family& family, const std::string& path, 
     config.set("max_target", "2");
     config.set("max_length", std::to_string(longest));
     const WordPiece reader = start->tokenizer();
-    std::unique_ptr<Run> run = family.fresh(*settings, reader.vocabulary(), DType::f32, device);
+    std::unique_ptr<Run> run = family.fresh(*settings, reader.vocabulary(), storage, device);
     run->tokenizer = reader;
     std::string warning;
     log_line("note: ", path, ": ", start->give_weights(*run, &warning), "; lines are cut at ", longest, " tokens");
@@ -92,20 +94,23 @@ int masquerade_open(const char* folder, const char* const* options, masquerade_r
         expect(run, "run");
         DeviceOptions device;
         int average = 0, max_length = 0;
+        std::string precision = "f32";
         masquerade_run opened;
         with_keys(
             options,
             [&](Options& app) {
                 device.declare(app);
                 app.number("--average", average, 1, 1000000, "use the mean weights of the last N checkpoints");
+                declare_precision(app, precision);
                 app.number("--max-length", max_length, 2, 65536, "longest line of a Hugging Face folder, in tokens");
             },
             [&] {
                 const Device on = device.choose();
+                const DType storage = storage_of(precision);
                 const bool foreign = std::filesystem::exists(text(folder, "/config.json")) && !is_run(folder);
                 opened.family = foreign ? &find_family("unilm") : &family_of_run(folder);
-                opened.run = foreign ? foreign_run(*opened.family, folder, max_length, on)
-                                     : opened.family->load(folder, false, on);
+                opened.run = foreign ? foreign_run(*opened.family, folder, max_length, on, storage)
+                                     : opened.family->load_as(folder, false, on, storage);
                 if (average > 0) opened.run->average_checkpoints(average);
             });
         opened.folder = folder;

@@ -331,12 +331,13 @@ class Run(_Opened):
 
     @classmethod
     def open(cls, folder: Union[str, os.PathLike], device: str = "cpu", threads: Optional[int] = None,
-             average: Optional[int] = None, max_length: Optional[int] = None) -> "Run":
+             average: Optional[int] = None, max_length: Optional[int] = None, precision: str = "f32") -> "Run":
         """Opens a run folder, one of its steps, or a Hugging Face folder. device: "cpu" or "cuda". threads: CPU threads of
         the whole process. average: use the mean weights of the last `average` checkpoints. max_length: only for a Hugging
-        Face folder, the longest line in tokens."""
+        Face folder, the longest line in tokens. precision: "f32", or "bf16" for weights and activations in bf16."""
         handle = ctypes.c_void_p()
-        options = _options({"device": device, "threads": threads, "average": average, "max_length": max_length})
+        options = _options({"device": device, "threads": threads, "average": average, "max_length": max_length,
+                            "precision": precision})
         _call("open", _path(folder), options, ctypes.byref(handle))
         return cls(handle, os.fsdecode(folder))
 

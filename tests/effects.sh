@@ -45,6 +45,7 @@ table() {
     cat << 'TABLE'
 generate seed vae nothing --temperature 1 --seed 1 = --temperature 1 --seed 2
 generate average pair sources --scores = --scores --average 2
+generate precision pair sources --scores = --scores --precision bf16
 generate count vae nothing --count 2 = --count 3
 generate temperature lm nothing --count 5 --temperature 1 = --count 5 --temperature 0.2
 generate top-k lm nothing --count 5 --temperature 1 = --count 5 --temperature 1 --top-k 2
@@ -157,6 +158,9 @@ for program in generate evaluate; do
         one=$(result $program $run $input $arguments) other=$(result $program $run $input ${line#*=})
         is "$program --$option: both are accepted" 'status 0 status 0' "$(echo $(grep -h '^status' <<< "$one"$'\n'"$other"))"
         is "$program --$option: makes a difference" yes "$([ "$one" != "$other" ] && echo yes || echo no)"
+        [ $program = evaluate ] || [ $option = precision ] ||
+            is "$program --$option: accepted in bf16" 'status 0' \
+                "$(result $program $run $input ${line#*=} --precision bf16 | head -n 1; cat error)"
     done
 done
 cd "$root"

@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
     GenerateOptions options;
     std::string folder;
     int average = 0;
+    std::string precision = "f32";
     return run_program(
         argc, argv, "generate",
         "Generates text with a run. The model of the run decides what is written: univae (a VAE) draws samples, or "
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
         [&](Options& app) {
             app.input("run", folder, "RUN", "run folder, or one of its checkpoints").required();
             declare_average(app, average);
+            declare_precision(app, precision);
             options.declare(app);
             const auto help = [&, app](bool all) {
                 return options.help(app, folder.empty() ? Strings{} : Strings{folder}, all);
@@ -57,7 +59,7 @@ int main(int argc, char** argv) {
         },
         [&](const Common& common) {
             const Family& kind = family_of_run(folder);
-            const std::unique_ptr<Run> run = kind.load(folder, false, common.device);
+            const std::unique_ptr<Run> run = kind.load_as(folder, false, common.device, storage_of(precision));
             if (average > 0) run->average_checkpoints(average);
             expect_equal_weights(*run);
             options.how.run = folder, options.how.seed = common.seed;

@@ -44,6 +44,14 @@ inline void declare_average(Options& app, int& count) {
         "ema=. Default: the weights of the last checkpoint or, if the run has ema=, the moving average of the weights");
 }
 
+// Declares --precision, the storage of a run that writes. storage_of() returns its type.
+inline void declare_precision(Options& app, std::string& precision) {
+    app.choice("--precision", precision, {"f32", "bf16"},
+               "f32 (default), or bf16: round weights and activations to bf16, as training with precision=bf16 does. "
+               "Weights then need half the memory traffic, which limits how fast a few texts are written at a time");
+}
+inline DType storage_of(const std::string& precision) { return precision == "bf16" ? DType::bf16 : DType::f32; }
+
 // Declares the options for drawing samples from a UniVAE.
 inline void declare_samples(Options& group, SampleOptions& o) {
     group.input(

@@ -23,18 +23,18 @@ class PackedCopy {
                    row == o.row && column == o.column;
         }
     };
-    // Returns the copy, which has `count` numbers and is aligned to 64 bytes. If there is none with these contents,
-    // calls pack(float* to), which must write it. Several threads may call get() at the same time.
+    // Returns the copy, which has `bytes` bytes and is aligned to 64 bytes. If there is none with these contents, calls
+    // pack(void* to), which must write it. Several threads may call get() at the same time.
     template <class F>
-    const float* get(const Contents& wanted, std::int64_t count, F pack) {
+    const void* get(const Contents& wanted, std::int64_t bytes, F pack) {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (!(wanted == contents_)) {
             contents_ = {};
-            memory_ = Buffer(std::size_t(count) * sizeof(float));
-            pack(static_cast<float*>(memory_.data()));
+            memory_ = Buffer(std::size_t(bytes));
+            pack(memory_.data());
             contents_ = wanted;
         }
-        return static_cast<const float*>(memory_.data());
+        return memory_.data();
     }
 
   private:

@@ -27,8 +27,8 @@ Family row() {
                 return std::unique_ptr<Run>(
                     std::make_unique<R>(static_cast<const Settings&>(s), std::move(vocabulary), storage, device));
             },
-            [](const std::string& path, bool to_train, Device device) {
-                return std::unique_ptr<Run>(load_run<R>(path, to_train, device));
+            [](const std::string& path, bool to_train, Device device, DType storage) {
+                return std::unique_ptr<Run>(load_run<R>(path, to_train, device, storage));
             }};
 }
 

@@ -200,7 +200,10 @@ struct Family {
     Options options;
     std::unique_ptr<RunSettings> (*settings)();
     std::unique_ptr<Run> (*fresh)(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
-    std::unique_ptr<Run> (*load)(const std::string& path, bool to_train, Device device);
+    std::unique_ptr<Run> (*load_as)(const std::string& path, bool to_train, Device device, DType storage);
+    std::unique_ptr<Run> load(const std::string& path, bool to_train, Device device) const {
+        return load_as(path, to_train, device, DType::f32);
+    }
 };
 const std::vector<Family>& families();
 // Returns the family called `name`. If there is no such family, returns the first family that has an objective called

@@ -29,17 +29,22 @@ class RunOf : public Base {
 };
 
 // Loads a run from its folder or from one of its step folders. If `to_train` is true, the run gets the precision of its
-// settings and the weights of the last update. If `to_train` is false, the run gets f32 and, if the checkpoint has a
-// moving average of the weights, this moving average.
+// settings and the weights of the last update. If `to_train` is false, the run gets the precision `storage` and, if the
+// checkpoint has a moving average of the weights, this moving average. Throws BadUsage if the family cannot compute with
+// this precision.
 template <class R>
-std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Device device = Device::cpu) {
+std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Device device = Device::cpu,
+                            DType storage = DType::f32) {
     const RunFolder folder = RunFolder::open(path);
     const std::int64_t step = folder.latest_step();
     const TensorFile weights = open_model(folder, step);
     decltype(R::settings) settings;
     read_settings(folder, step, settings);
-    auto run = std::make_unique<R>(settings, vocabulary_of(folder), to_train ? settings.precision : DType::f32, device,
-                                   &weights);
+    auto run =
+        std::make_unique<R>(settings, vocabulary_of(folder), to_train ? settings.precision : storage, device, &weights);
+    if (!to_train && run->parameters.storage() != storage)
+        throw BadUsage(text(path, " is a run of ", settings.family(), ", which computes only in ",
+                            name_of(run->parameters.storage()), "; leave the precision out"));
     run->load_checkpoint(folder, step, weights);
     if (to_train) return run;
     run->use_moving_average();

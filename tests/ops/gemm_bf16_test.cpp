@@ -213,7 +213,7 @@ TEST_CASE("gemm of bf16: any strides, any alignment, the same bits") {
     });
 }
 
-TEST_CASE("gemm of bf16: the bits of an element depend neither on M, N, the threads nor its place") {
+TEST_CASE("gemm of bf16: the bits of an element depend neither on M, N, threads, place nor a packed copy of B") {
 #ifdef __SANITIZE_ADDRESS__
     // With the sanitizer, every access is slow, and more rows only repeat the same kinds of accesses.
     const std::int64_t most = 130;
@@ -229,6 +229,9 @@ TEST_CASE("gemm of bf16: the bits of an element depend neither on M, N, the thre
                 Stored a = stored(most, k, order.a, 3), b = stored(k, n, order.b, 4);
                 Target<float> whole(most, n, 0);
                 Target<bfloat16> rounded(most, n, 0);
+                PackedCopy copy;
+                Factor constant = b.factor();
+                constant.packed = &copy;
                 set_threads(1);
                 gemm(most, n, k, a.factor(), b.factor(), whole.product());
                 gemm(most, n, k, a.factor(), b.factor(), rounded.product());
@@ -246,6 +249,9 @@ TEST_CASE("gemm of bf16: the bits of an element depend neither on M, N, the thre
                         Target<bfloat16> r(m, width, 0);
                         gemm(m, width, k, a.factor(row, 0), b.factor(0, column), r.product());
                         CHECK(different(rounded, row, column, r) == 0);
+                        Target<float> of_copy(m, n, 0);
+                        gemm(m, n, k, a.factor(row, 0), constant, of_copy.product());
+                        CHECK(different(whole, row, 0, of_copy) == 0);
                     }
             }
     });

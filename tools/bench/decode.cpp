@@ -31,6 +31,7 @@ struct CaseOptions {
     Strings models = {"univae-default", "univae-base", "unilm-default"};
     std::vector<int> sentences = {1, 64, 512}, sources = {1, 16, 64};
     int beams = 4;
+    std::string precision = "f32";
 };
 
 constexpr int cls = 2, sep = 3, first_ordinary = 5;
@@ -40,10 +41,10 @@ void expect_full(const Tokens& tokens, int count) {
     if (int(tokens.size()) != count) throw Error(text("a sentence has ", tokens.size(), " tokens, not ", count));
 }
 
-void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batches) {
+void greedy(Bench& bench, const std::string& mark, DType storage, const std::vector<int>& batches) {
     const Common& common = bench.common;
     const UniVaeOptions options = train_mark(mark, common.seed).model;
-    Parameters parameters(DType::f32, common.device);
+    Parameters parameters(storage, common.device);
     const UniVae model(parameters, options);
     parameters.allocate(common.seed);
     parameters.freeze();
@@ -66,6 +67,7 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
         };
         write();  // warm-up, not timed
         bench.measure({{"name", fmt::format("{}, {}", mark, batch)},
+                       {"precision", name_of(storage)},
                        {"amount", batch},
                        {"unit", "sentences"},
                        {"tokens_of_each", tokens}},
@@ -75,7 +77,7 @@ void greedy(Bench& bench, const std::string& mark, const std::vector<int>& batch
 
 // Measures beam search by a UniLM that is used like a decoder: sources are read causally (left to right), and have the
 // same segment id as targets. Every target has the maximum length.
-void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
+void beams(Bench& bench, const BeamMark& mark, DType storage, int beams, int sources) {
     const Common& common = bench.common;
     BackboneOptions sizes;
     sizes.layers = mark.layers;
@@ -89,7 +91,7 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
     reading.causal = true;
     reading.target_type = 0;
     reading.longest = target_tokens;
-    Parameters parameters(DType::f32, common.device);
+    Parameters parameters(storage, common.device);
     const UniLm model(parameters, sizes);
     UniLmDecoder decoder(model, reading);
     parameters.allocate(common.seed);
@@ -130,6 +132,7 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
             about["written"].push_back({hypotheses.front().tokens, hypotheses.front().score});
     }
     bench.measure({{"name", fmt::format("{}, {}", mark.name, sources)},
+                   {"precision", name_of(storage)},
                    {"amount", sources},
                    {"unit", "sentences"},
                    {"beams", beams},
@@ -140,11 +143,12 @@ void beams(Bench& bench, const BeamMark& mark, int beams, int sources) {
 
 void run(Bench& bench, const CaseOptions& o) {
     bench.begin(Json::object());
+    const DType storage = o.precision == "bf16" ? DType::bf16 : DType::f32;
     for (const std::string& model : o.models) {
-        if (model.rfind("univae", 0) == 0) greedy(bench, model, o.sentences);
+        if (model.rfind("univae", 0) == 0) greedy(bench, model, storage, o.sentences);
         for (const BeamMark& mark : beam_marks)
             for (int sources : o.sources)
-                if (model == mark.name) beams(bench, mark, o.beams, sources);
+                if (model == mark.name) beams(bench, mark, storage, o.beams, sources);
     }
 }
 
@@ -166,6 +170,7 @@ RunCase decode_case(Options& app) {
     app.number("--sources", o->sources, 1, 1 << 20, "UniLM: sources written for at once (default: 1,16,64)", "N,...")
         .list();
     app.number("--beams", o->beams, 1, 1024, "UniLM: of each source; 1 is greedy (default: 4)");
+    app.choice("--precision", o->precision, {"f32", "bf16"}, "f32 or bf16 (default: f32)");
     return [o](Bench& bench) { run(bench, *o); };
 }
 

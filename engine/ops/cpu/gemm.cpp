@@ -33,11 +33,11 @@ std::int64_t second_level_cache() {
 struct Packed {};
 struct Sums {};
 
-// Returns B packed as a whole, or null if no packed copy may be kept, or if it would save little time.
-const float* packed_copy(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k, const Factor& b) {
-    constexpr std::int64_t most_rows = 512;  // with more rows, packing B is a small part of the product
-    if (!b.packed || m > most_rows) return nullptr;
-    return b.packed->get({&kernel, b.data, b.dtype, k, n, b.row, b.column}, kernel.packed_size(k, n), [&](float* to) {
+// Returns B packed as a whole, or null if it need not be kept.
+const void* packed_copy(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k, const Factor& b) {
+    if (!keeps_packed(m, b)) return nullptr;
+    const std::int64_t bytes = kernel.packed_size(k, n) * std::int64_t(bytes_of(b.dtype));
+    return b.packed->get({&kernel, b.data, b.dtype, k, n, b.row, b.column}, bytes, [&](void* to) {
         parallel_each((k + gemm_depth - 1) / gemm_depth, [&](std::int64_t i) {
             kernel.pack(b, i * gemm_depth, std::min(k, (i + 1) * gemm_depth), n, to);
         });
@@ -48,7 +48,7 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b
     if (gemm_bf16(m, n, k, a, b, c)) return;
     constexpr std::int64_t least = 250000;  // fewer multiply-adds are not worth waking a thread
     const GemmKernel& kernel = *chosen_kernel();
-    const float* const packed_b = packed_copy(kernel, m, n, k, b);
+    const void* const packed_b = packed_copy(kernel, m, n, k, b);
     // Measured time to pack a number or, if B is packed, to read it from memory, in multiply-adds.
     const double pack_a = a.column == 1 ? 10 : 30, pack_b = packed_b ? 8 : 30;
     GemmProblem problem{m, n, k, a, b, c, packed_b, static_cast<float*>(c.data), c.row, second_level_cache()};

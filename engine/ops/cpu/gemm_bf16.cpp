@@ -35,14 +35,30 @@ struct Problem {
     std::int64_t m, n, k;
     Factor a, b;
     Product c;
+    const std::uint16_t* packed_b;  // all of B, packed in panels that are whole(k, 32) deep; null: Part packs B
 };
+
+// Returns B packed as a whole, or null if it need not be kept.
+const std::uint16_t* packed_copy(const Bf16Form& form, std::int64_t m, std::int64_t n, std::int64_t k,
+                                 const Factor& b) {
+    if (!keeps_packed(m, b)) return nullptr;
+    const std::int64_t panel = 32 * whole(k, 32), panels = parts(n, 32);
+    const auto pack = [&](void* to) {
+        parallel_each(panels, [&](std::int64_t i) {
+            pack_bf16_right(static_cast<std::uint16_t*>(to) + i * panel, panel, b,
+                            {0, k, 32 * i, std::min(n, 32 * (i + 1))});
+        });
+    };
+    return static_cast<const std::uint16_t*>(
+        b.packed->get({&form, b.data, b.dtype, k, n, b.row, b.column}, 2 * panels * panel, pack));
+}
 
 struct Scratch {};
 
-// The part of C that one thread computes. The thread packs B in slabs of depth_ rows and width_ columns. For each slab,
-// the thread loops over the rows of A, 32 at a time, and over parts of the slab's depth, each at most left_depth deep.
-// Between two parts of the depth, the sums of the 32 rows are stored in `waiting_`. Between two slabs for the same
-// columns, the sums of all height_ rows are stored in `sums_`.
+// The part of C that one thread computes. The thread packs B in slabs of depth_ rows and width_ columns, unless all of B
+// is packed. For each slab, the thread loops over the rows of A, 32 at a time, and over parts of the slab's depth, each
+// at most left_depth deep. Between two parts of the depth, the sums of the 32 rows are stored in `waiting_`. Between two
+// slabs for the same columns, the sums of all height_ rows are stored in `sums_`.
 class Part {
   public:
     Part(const Problem& problem, Range rows, Range columns) : p_(problem), rows_(rows), columns_(columns) {
@@ -61,9 +77,10 @@ class Part {
         }
         if (depth_ < p_.k) height_ = even_part(rows.size(), sums_room / width_ / 32 * 32);
         part_ = even_part(std::min(depth_, p_.k), left_depth);
+        panel_ = 32 * (p_.packed_b ? whole(p_.k, 32) : depth_);
 
         std::int64_t waiting = part_ < depth_ ? 32 * width_ : 0, sums = depth_ < p_.k ? height_ * width_ : 0;
-        std::int64_t left = 32 * part_, right = depth_ * width_;
+        std::int64_t left = 32 * part_, right = p_.packed_b ? 0 : depth_ * width_;
         float* room = workspace<Scratch>(2 * 1024 + waiting + sums + (left + right) / 2);
         block_[0] = room, block_[1] = room + 1024;
         waiting_ = room + 2048, sums_ = waiting_ + waiting;
@@ -82,12 +99,16 @@ class Part {
 
   private:
     void multiply_slab(Range rows, Range columns, Range depth) {
-        pack_bf16_right(right_, 32 * depth_, p_.b, {depth.begin, depth.end, columns.begin, columns.end});
+        const std::uint16_t* right = right_;
+        if (p_.packed_b)
+            right = p_.packed_b + columns.begin / 32 * panel_ + 32 * depth.begin;
+        else
+            pack_bf16_right(right_, panel_, p_.b, {depth.begin, depth.end, columns.begin, columns.end});
         for (std::int64_t m = rows.begin; m < rows.end; m += 32)
             for (std::int64_t k = depth.begin; k < depth.end; k += part_) {
                 Range now = depth.cut(k, part_);
                 float* sums = sums_ + (m - rows.begin) * width_;
-                multiply_rows(rows.cut(m, 32), columns, now, right_ + 32 * (k - depth.begin),
+                multiply_rows(rows.cut(m, 32), columns, now, right + 32 * (k - depth.begin),
                               now.begin == depth.begin ? sums : waiting_, now.end == depth.end ? sums : waiting_);
             }
     }
@@ -117,7 +138,7 @@ class Part {
                             128,
                             unfinished_};
             multiply_block(block, at, depth.begin == 0, depth.end == p_.k);
-            right += 32 * depth_, start += 1024, end += 1024;
+            right += panel_, start += 1024, end += 1024;
         }
         if (!p_.c.then || depth.end < p_.k) return;
         if (unfinished_) finish_bf16_block(*unfinished_);
@@ -167,7 +188,8 @@ class Part {
     // width_, depth_: columns and rows of a slab (packed part) of B. height_: number of rows of C that are computed
     // with one slab before the next slab is packed.
     std::int64_t width_, depth_, height_;
-    std::int64_t part_;  // number of rows of a slab that are multiplied at once; at most left_depth, for the cache
+    std::int64_t part_;   // number of rows of a slab that are multiplied at once; at most left_depth, for the cache
+    std::int64_t panel_;  // distance from one panel of the packed B to the next, in numbers
     std::uint16_t *left_, *right_;
     float *block_[2], *waiting_, *sums_;
     Bf16Finish finish_[2];
@@ -198,12 +220,12 @@ const Bf16Form* form_in_use() { return std::strcmp(instruction_set(), "avx512") 
 bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
     const Bf16Form* form = form_in_use();
     if (!form || a.dtype != DType::bf16 || b.dtype != DType::bf16 || k == 0) return false;
-    Problem problem{*form, m, n, k, a, b, c};
-    // right_cost: packing a column of B takes about as long as multiplying it by this many rows of A. left_cost:
-    // reading a row of A (or transposing it, if the rows of A are not contiguous) takes about as long as multiplying it
-    // by this many columns of B.
+    Problem problem{*form, m, n, k, a, b, c, packed_copy(*form, m, n, k, b)};
+    // right_cost: packing a column of B takes about as long as multiplying it by this many rows of A. For a column that
+    // is packed, the number is that of gemm.cpp; it was not measured here. left_cost: reading a row of A (or transposing
+    // it, if the rows of A are not contiguous) takes about as long as multiplying it by this many columns of B.
     constexpr std::int64_t least = 1 << 20;  // fewer multiply-adds are not worth waking a thread
-    const double right_cost = 50, left_cost = a.column == 1 ? 60 : 100;
+    const double right_cost = problem.packed_b ? 8 : 50, left_cost = a.column == 1 ? 60 : 100;
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());
     const GemmGrid grid = choose_grid(m, n, most, 32, 32, left_cost, right_cost);
     std::int64_t across = parts(n, grid.width);

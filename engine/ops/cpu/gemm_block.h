@@ -27,10 +27,12 @@ struct Place {
     const float* bias;
 };
 
-// Computes `rows` rows and `width` vectors of C from packed rows of A and a packed panel of B. `across` selects one of
-// the two layouts of a packed A (see pack_a()). Meanwhile, the memory that `soon` describes is prefetched.
-template <int rows, int width, bool across>
-void tile(std::int64_t depth, const float* a, const float* b, const Place& to, Walk& soon) {
+// Computes `rows` rows and `width` vectors of C from packed rows of A and a packed panel of B, whose numbers are of type
+// S. `across` selects one of the two layouts of a packed A (see pack_a()). Meanwhile, the memory that `soon` describes
+// is prefetched.
+template <int rows, int width, bool across, class S>
+void tile(std::int64_t depth, const float* a, const void* panel, const Place& to, Walk& soon) {
+    const S* b = static_cast<const S*>(panel);
     constexpr std::int64_t a_row = across ? 1 : row_along, a_step = across ? lanes : 1;
     float* const c = to.c;
     const std::int64_t c_row = to.row;
@@ -44,8 +46,7 @@ void tile(std::int64_t depth, const float* a, const float* b, const Place& to, W
         }
     auto step = [&]() __attribute__((always_inline)) {
         Vector v[width];
-#pragma GCC unroll 4
-        for (int j = 0; j < width; j++) v[j] = *reinterpret_cast<const Vector*>(b + j * lanes);
+        load_row(v, b);
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
             Vector x = a[i * a_row] - Vector{};
@@ -55,13 +56,17 @@ void tile(std::int64_t depth, const float* a, const float* b, const Place& to, W
         a += a_step;
         b += tile_columns;
     };
+    // A panel of bf16 numbers is half as large, so that a tile of few rows can prefetch all of the next one.
+    constexpr bool asks_more = rows <= 4 && sizeof(S) == 2;
     std::int64_t p = 0;
     Walk walk = soon;
     for (; p + 4 <= depth; p += 4) {
-        ask(walk);
-        step(), step();
-        ask(walk);
-        step(), step();
+        ask(walk), step();
+        if (asks_more) ask(walk);
+        step();
+        ask(walk), step();
+        if (asks_more) ask(walk);
+        step();
     }
     for (; p < depth; p++) step();
     soon = walk;
@@ -83,11 +88,16 @@ void tile(std::int64_t depth, const float* a, const float* b, const Place& to, W
         for (int j = 0; j < width; j++) store(c + i * c_row + j * lanes, s[i][j]);
 }
 
-using Tile = void (*)(std::int64_t, const float*, const float*, const Place&, Walk&);
-template <bool across, int... i>
+using Tile = void (*)(std::int64_t, const float*, const void*, const Place&, Walk&);
+template <bool across, class S, int... i>
 Tile tile_of(std::int64_t rows, std::int64_t columns, std::integer_sequence<int, i...>) {
-    static constexpr Tile table[] = {tile<i / vectors + 1, i % vectors + 1, across>...};
+    static constexpr Tile table[] = {tile<i / vectors + 1, i % vectors + 1, across, S>...};
     return table[(rows - 1) * vectors + (columns - 1) / lanes];
+}
+template <class S>
+Tile tile_of(bool across, std::int64_t rows, std::int64_t columns) {
+    const auto sizes = std::make_integer_sequence<int, tile_rows * vectors>{};
+    return across ? tile_of<true, S>(rows, columns, sizes) : tile_of<false, S>(rows, columns, sizes);
 }
 
 // fetch() copies rows of f32 or bf16 numbers to the rows of a tile of floats; deliver() copies them back, and rounds to
@@ -109,10 +119,10 @@ struct Part : Area {
     bool first, last;
 };
 
-void run_tile(const GemmProblem& g, const Part& at, std::int64_t depth, const float* a, const float* b, Walk& soon) {
+void run_tile(const GemmProblem& g, const Part& at, std::int64_t depth, const float* a, const void* b, Walk& soon) {
     std::int64_t rows = at.m1 - at.m0, columns = at.n1 - at.n0;
-    auto sizes = std::make_integer_sequence<int, tile_rows * vectors>{};
-    Tile run = lies_across(g.a) ? tile_of<true>(rows, columns, sizes) : tile_of<false>(rows, columns, sizes);
+    Tile run = g.packed_b && g.b.dtype == DType::bf16 ? tile_of<std::uint16_t>(lies_across(g.a), rows, columns)
+                                                      : tile_of<float>(lies_across(g.a), rows, columns);
     bool add = !at.first || g.c.add, f32 = g.c.dtype == DType::f32;
     const float* bias = at.first && g.c.bias ? static_cast<const float*>(g.c.bias) + at.n0 : nullptr;
     std::int64_t in_c = at.m0 * g.c.row + at.n0, in_sums = at.m0 * g.sums_row + at.n0;
@@ -146,8 +156,15 @@ std::int64_t block_columns(std::int64_t columns, std::int64_t cache) {
 
 // The layout of all of B: blocks of gemm_depth rows, one after another, each in panels of as many rows.
 std::int64_t packed_size(std::int64_t k, std::int64_t n) { return k * panels_of(n) * tile_columns; }
-void pack_all(const Factor& b, std::int64_t k0, std::int64_t k1, std::int64_t n, float* to) {
-    pack_b(to + packed_size(k0, n), (k1 - k0) * tile_columns, b, {k0, k1, 0, n});
+void pack_all(const Factor& b, std::int64_t k0, std::int64_t k1, std::int64_t n, void* to) {
+    const std::int64_t depth = k1 - k0, panel = depth * tile_columns;
+    if (b.dtype == DType::f32) return pack_b(static_cast<float*>(to) + packed_size(k0, n), panel, b, {k0, k1, 0, n});
+    std::uint16_t* folded = static_cast<std::uint16_t*>(to) + packed_size(k0, n);
+    float floats[gemm_depth * tile_columns];
+    for (std::int64_t n0 = 0; n0 < n; n0 += tile_columns, folded += panel) {
+        pack_b(floats, panel, b, {k0, k1, n0, smaller(n0 + tile_columns, n)});
+        fold(folded, floats, depth);
+    }
 }
 
 // Number of floats of tile_rows packed rows of A: if they lie along K, and in either layout.
@@ -166,6 +183,7 @@ std::int64_t block_rows_of_packed(std::int64_t rows, std::int64_t cache) {
 // memory: while a panel is in a cache, the next one is prefetched.
 void block_of_packed(const GemmProblem& g, const Area& area, float* packed_a) {
     const bool across = lies_across(g.a);
+    const std::int64_t size = g.b.dtype == DType::f32 ? 4 : 2;
     const std::int64_t height = block_rows_of_packed(area.m1 - area.m0, g.cache);
     for (std::int64_t m0 = area.m0; m0 < area.m1; m0 += height) {
         const std::int64_t m1 = smaller(m0 + height, area.m1);
@@ -173,11 +191,12 @@ void block_of_packed(const GemmProblem& g, const Area& area, float* packed_a) {
         do {  // runs once even if K = 0, because C must be written
             const std::int64_t k1 = smaller(k0 + gemm_depth, g.k), panel = (k1 - k0) * tile_columns;
             pack_a(packed_a, g.a, g.m, {m0, m1, k0, k1});
-            const float* b = g.packed_b + packed_size(k0, g.n) + area.n0 * (k1 - k0);
+            const char* b = static_cast<const char*>(g.packed_b) + (packed_size(k0, g.n) + area.n0 * (k1 - k0)) * size;
             const bool done = k1 == g.k && g.c.then;
-            for (std::int64_t n = area.n0; n < area.n1; n += tile_columns, b += panel) {
+            for (std::int64_t n = area.n0; n < area.n1; n += tile_columns, b += panel * size) {
                 const std::int64_t n1 = smaller(n + tile_columns, area.n1);
-                Walk soon = n1 < area.n1 ? walk_over({b + panel, DType::f32, panel, 1}, {0, 1, 0, panel}) : Walk{};
+                Walk soon =
+                    n1 < area.n1 ? walk_over({b + panel * size, g.b.dtype, panel, 1}, {0, 1, 0, panel}) : Walk{};
                 Walk beside = done && g.c.then.beside.data ? walk_over(g.c.then.beside, {m0, m1, n, n1}) : Walk{};
                 for (std::int64_t m = m0; m < m1; m += tile_rows) {
                     const Area part{m, smaller(m + tile_rows, m1), n, n1};

@@ -12,7 +12,7 @@ struct GemmProblem {
     std::int64_t m, n, k;
     Factor a, b;
     Product c;
-    const float* packed_b;  // all of B, packed by GemmKernel::pack; null: block() packs the part of B that it needs
+    const void* packed_b;  // all of B, packed by GemmKernel::pack; null: block() packs the part of B that it needs
     // (m,n): the sums so far. The sum over K is computed in blocks, and `sums` holds the total of the blocks that are
     // done. If C is f32, `sums` is C itself. If C is bf16 and K fits in one block, `sums` is null, because no sums need
     // to be kept.
@@ -32,13 +32,17 @@ struct GemmKernel {
     // Computes an area of C; `scratch` is aligned to 64 bytes. If B is packed, the area begins with a panel of B.
     void (*block)(const GemmProblem&, const Area&, float* scratch);
     // Packs rows [k0, k1) of B(k,n) into `to`, for GemmProblem::packed_b. k0 is a multiple of gemm_depth, and k1 is the
-    // next multiple or k. packed_size() returns the number of floats for all of B.
+    // next multiple or k. packed_size() returns how many numbers of the type of B all of B has when it is packed.
     std::int64_t (*packed_size)(std::int64_t k, std::int64_t n);
-    void (*pack)(const Factor& b, std::int64_t k0, std::int64_t k1, std::int64_t n, float* to);
+    void (*pack)(const Factor& b, std::int64_t k0, std::int64_t k1, std::int64_t n, void* to);
 };
 
 // All kernels that the compiler supports, the fastest first; the last one runs on any machine.
 const std::vector<GemmKernel>& gemm_kernels();
+
+// Whether gemm() keeps a packed copy of all of B if C has m rows. With more rows, packing B is a small part of the
+// product.
+inline bool keeps_packed(std::int64_t m, const Factor& b) { return b.packed && m <= 512; }
 
 // choose_grid() cuts C(m,n) into at most `most` parts of equal size, one for each thread, and returns this size. Parts
 // at the edge of C may be smaller. The size minimises the cost of a full part, in multiply-adds for each step of the

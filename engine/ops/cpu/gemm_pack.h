@@ -179,6 +179,27 @@ void pack_b(float* to, std::int64_t panel, const Factor& b, const Area& at) {
         pack_b(to, panel, static_cast<const std::uint16_t*>(b.data) + first, b, depth, columns);
 }
 
+// All of B, if it is packed once, keeps its type. A row of a panel of bf16 numbers is then a vector of words: word j has
+// the number of column j in its lower half, and the number of column j + lanes in its upper half. load_row() returns a
+// row of a packed panel as `width` vectors; fold() makes panels of bf16 numbers from panels of the same numbers as floats.
+static_assert(vectors == 2, "a word has a number of each of the two vectors of a row");
+template <int width>
+inline void load_row(Vector (&row)[width], const float* panel) {
+#pragma GCC unroll 4
+    for (int j = 0; j < width; j++) row[j] = *reinterpret_cast<const Vector*>(panel + j * lanes);
+}
+template <int width>
+inline void load_row(Vector (&row)[width], const std::uint16_t* panel) {
+    const Words words = Words(load(reinterpret_cast<const float*>(panel)));
+    row[0] = Vector(words << 16);
+    if (width == 2) row[width - 1] = Vector(words & 0xffff0000u);
+}
+void fold(std::uint16_t* to, const float* from, std::int64_t rows) {
+    for (std::int64_t p = 0; p < rows; p++, from += tile_columns, to += tile_columns)
+        store(reinterpret_cast<float*>(to),
+              Vector(Words(load(from)) >> 16 | (Words(load(from + lanes)) & 0xffff0000u)));
+}
+
 // Describes memory that will be read next, for example by packing. While a tile is computed, the cache lines of this
 // memory are prefetched one by one, so that they are in the second-level cache when they are read.
 struct Walk {

@@ -51,11 +51,12 @@ struct Model : Small<UniLm, BackboneOptions> {
 };
 
 // Writes targets token by token with a cache. Checks that the logits equal those of a pass over the whole text.
-void check_cached(const BackboneOptions& o, const std::string& name, const std::string& mask, int start) {
+void check_cached(const BackboneOptions& o, const std::string& name, const std::string& mask, int start,
+                  DType type = DType::f32) {
     CAPTURE(name);
     CAPTURE(mask);
     CAPTURE(o.attention);
-    Model m(o);
+    Model m(o, type);
     const std::vector<Sentence> text = pairs(5, 11);
     ObjectiveOptions by = options(start);
     if (!mask.empty()) by.masks = std::make_shared<const LayerMasks>(mask, 3);
@@ -65,6 +66,7 @@ void check_cached(const BackboneOptions& o, const std::string& name, const std::
         if (&kinds.of(layer, 0) == &kinds.of(layer, 1) && !kinds.of(layer, 0).refuses(batch.graph_at(layer)).empty())
             return;
     const auto forced = m.forced(batch);
+    m.parameters.freeze();
     ReadingOptions reading;
     reading.causal = reading.goes_on = name == "lm-target";
     reading.masks = by.masks;
@@ -98,6 +100,13 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every source
                           std::pair("lm-target", "layers 1:2: AB causal")})
                         if (!rotary || attention.rotates)
                             check_cached(of_kind(attention.name, pre_norm, rotary), name, mask, start);
+}
+
+TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, in bf16") {
+    for (const AttentionKind& attention : attention_kinds())
+        for (bool pre_norm : {false, true})
+            for (const char* name : {"unilm", "lm-target"})
+                check_cached(of_kind(attention.name, pre_norm, attention.rotates), name, "", -1, DType::bf16);
 }
 
 TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every way that a kind has") {

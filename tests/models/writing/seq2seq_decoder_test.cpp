@@ -90,13 +90,17 @@ TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every k
         CAPTURE(stack.norm);
         CAPTURE(stack.ffn);
         o.stack = stack;
-        Model m(o);
-        const std::vector<Sentence> text = pairs(5, 11);
-        const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, options());
-        const Rows forced = m.logits(batch);
-        Seq2SeqDecoder decoder(m.model, 0, 1, longest);
-        decoder.read(pointers_to(text), int(text.size()));
-        check_targets(decoder, 2, text, batch, forced);
+        for (DType type : {DType::f32, DType::bf16}) {
+            CAPTURE(std::string(name_of(type)));
+            Model m(o, type);
+            const std::vector<Sentence> text = pairs(5, 11);
+            const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, options());
+            const Rows forced = m.logits(batch);
+            m.parameters.freeze();
+            Seq2SeqDecoder decoder(m.model, 0, 1, longest);
+            decoder.read(pointers_to(text), int(text.size()));
+            check_targets(decoder, 2, text, batch, forced);
+        }
     }
 }
 
