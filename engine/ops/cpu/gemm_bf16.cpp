@@ -127,7 +127,7 @@ class Part {
         for (std::int64_t column = columns.begin; column < columns.end; column += 32) {
             Bf16Place at{rows.begin, column, rows.size(), columns.cut(column, 32).size()};
             Bf16Block block{parts(depth.size(), 32),
-                            at.rows > 16 ? 2 : 1,
+                            int(at.rows),
                             at.columns > 16 ? 2 : 1,
                             left,
                             left_row,

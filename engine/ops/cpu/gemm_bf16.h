@@ -33,8 +33,9 @@ struct Bf16Finish {
 // The computation of one block: end = start + left right. left_row, start_row and end_row are the distances from one
 // row to the next, in bytes. A null `start` stands for zeros.
 struct Bf16Block {
-    std::int64_t steps;           // number of steps along K, each 32 products deep
-    int row_tiles, column_tiles;  // number of tiles, 1 or 2, down (16 rows each) and across (16 columns each)
+    std::int64_t steps;  // number of steps along K, each 32 products deep
+    int rows;            // rows of C, at most 32; more rows of the block may be computed, up to a multiple of 16
+    int column_tiles;    // number of tiles across, 1 or 2, of 16 columns each
     const std::uint16_t* left;
     std::int64_t left_row;
     const std::uint16_t* right;

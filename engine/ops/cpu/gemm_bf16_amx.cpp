@@ -83,7 +83,7 @@ void multiply_tiles(const Bf16Block& g) {
 }
 
 void multiply(const Bf16Block& g) {
-    if (g.row_tiles == 2)
+    if (g.rows > 16)
         g.column_tiles == 2 ? multiply_tiles<true, true>(g) : multiply_tiles<true, false>(g);
     else
         g.column_tiles == 2 ? multiply_tiles<false, true>(g) : multiply_tiles<false, false>(g);

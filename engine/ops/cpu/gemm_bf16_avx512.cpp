@@ -46,7 +46,7 @@ void multiply_rows(const Bf16Block& g, int row) {
 
 void multiply(const Bf16Block& g) {
     if (g.before) finish_bf16_block(*g.before);
-    for (int row = 0; row < 16 * g.row_tiles; row += rows_at_once)
+    for (int row = 0; row < g.rows; row += rows_at_once)
         g.column_tiles == 2 ? multiply_rows<2>(g, row) : multiply_rows<1>(g, row);
 }
 
