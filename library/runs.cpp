@@ -36,6 +36,7 @@ std::unique_ptr<Run> foreign_run(const Family& family, const std::string& path, 
     std::string warning;
     log_line("note: ", path, ": ", start->give_weights(*run, &warning), "; lines are cut at ", longest, " tokens");
     if (!warning.empty()) log_line("warning: ", warning);
+    run->parameters.freeze();
     return run;
 }
 

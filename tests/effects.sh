@@ -101,6 +101,7 @@ generate ends-last diffusion sources --show-rounds = --show-rounds --ends-last
 evaluate seed vae nothing --limit 3 --importance 2 --samples 9 = --limit 3 --importance 2 --samples 9 --seed 2
 evaluate data pair nothing = --data pairs.tsv
 evaluate average pair nothing = --average 2
+evaluate precision pair nothing = --precision bf16
 evaluate limit pair nothing = --limit 3
 evaluate json pair nothing = --json
 evaluate importance vae nothing --limit 3 --importance 2 --samples 9 = --limit 3 --importance 5 --samples 9
@@ -158,7 +159,7 @@ for program in generate evaluate; do
         one=$(result $program $run $input $arguments) other=$(result $program $run $input ${line#*=})
         is "$program --$option: both are accepted" 'status 0 status 0' "$(echo $(grep -h '^status' <<< "$one"$'\n'"$other"))"
         is "$program --$option: makes a difference" yes "$([ "$one" != "$other" ] && echo yes || echo no)"
-        [ $program = evaluate ] || [ $option = precision ] ||
+        [ $option = precision ] ||
             is "$program --$option: accepted in bf16" 'status 0' \
                 "$(result $program $run $input ${line#*=} --precision bf16 | head -n 1; cat error)"
     done

@@ -92,6 +92,10 @@ for run in $runs; do
     fi
 done
 
+if [ -n "$python" ]; then
+    is 'every run in bf16' ok "$(cd "$root" && "$python" tests/library/precision.py ${runs// / "$folder"/} 2>&1 | grep -v '^note: ' | tail -n 5)"
+fi
+
 # Scores of held-out lines are what ./evaluate prints.
 if [ -n "$python" ]; then
     head -n 20 lines > held.txt && head -n 20 pairs.tsv > held.tsv

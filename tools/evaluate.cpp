@@ -245,6 +245,7 @@ int main(int argc, char** argv) {
     LabelMeasuring labels;
     bool json = false;
     int average = 0;
+    std::string precision = "f32";
     return run_program(
         argc, argv, "evaluate",
         "Measures a run on held-out text, or compares several runs. Some options are only for some models, which their "
@@ -256,6 +257,7 @@ int main(int argc, char** argv) {
                 .required();
             app.input("--data", how.data, "FILE", "measure on this text instead of the held-out text of the run");
             declare_average(app, average);
+            declare_precision(app, precision);
             app.number("--limit", how.limit, 1, 100000000, "maximum number of lines (default: 1000)");
             app.flag("--json", json, "print JSON, one line for each run");
             groups = declare_groups(app, how);
@@ -275,7 +277,8 @@ int main(int argc, char** argv) {
             ComparisonTable compared;
             const auto measure = [&](const std::string& name) {
                 how.run = name;
-                const std::unique_ptr<Run> run = family_of_run(name).load(name, false, common.device);
+                const std::unique_ptr<Run> run =
+                    family_of_run(name).load_as(name, false, common.device, storage_of(precision));
                 if (average > 0) run->average_checkpoints(average);
                 expect_equal_weights(*run);
                 Measures table = run->measures(how);

@@ -44,11 +44,12 @@ inline void declare_average(Options& app, int& count) {
         "ema=. Default: the weights of the last checkpoint or, if the run has ema=, the moving average of the weights");
 }
 
-// Declares --precision, the storage of a run that writes. storage_of() returns its type.
+// Declares --precision, the type of the matrices and activations of a run. storage_of() returns this type.
 inline void declare_precision(Options& app, std::string& precision) {
     app.choice("--precision", precision, {"f32", "bf16"},
-               "f32 (default), or bf16: round weights and activations to bf16, as training with precision=bf16 does. "
-               "Weights then need half the memory traffic, which limits how fast a few texts are written at a time");
+               "f32 (default), or bf16: round matrices and activations to bf16, as training with precision=bf16 does. "
+               "If few texts are written at a time, their speed is limited by reading the matrices, and bf16 halves "
+               "what is read");
 }
 inline DType storage_of(const std::string& precision) { return precision == "bf16" ? DType::bf16 : DType::f32; }
 

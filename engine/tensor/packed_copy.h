@@ -23,7 +23,7 @@ class PackedCopy {
                    row == o.row && column == o.column;
         }
     };
-    // Returns the copy, which has `bytes` bytes and is aligned to 64 bytes. If there is none with these contents, calls
+    // Returns the copy, which is `bytes` bytes long and aligned to 64 bytes. If there is none with these contents, calls
     // pack(void* to), which must write it. Several threads may call get() at the same time.
     template <class F>
     const void* get(const Contents& wanted, std::int64_t bytes, F pack) {

@@ -133,7 +133,7 @@ std::vector<AttentionMap> attention_maps(Run& run, const TrainingText& text) {
     const Changed one_document(run.settings_to_change().batch_tokens, 2);  // 2 tokens: no batch has two documents
     const std::unique_ptr<Task> task = run.task(text);
     Arena arena(Device::cpu, Blocks::loose);
-    Tape tape(arena, DType::f32);
+    Tape tape(arena, run.parameters.storage());
     AttentionReader reader(run.tokenizer.vocabulary());
     tape.observe(&reader);
     tape.begin(task->next_batch(1), run.common().train.seed, 1);

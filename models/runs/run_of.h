@@ -30,7 +30,7 @@ class RunOf : public Base {
 
 // Loads a run from its folder or from one of its step folders. If `to_train` is true, the run gets the precision of its
 // settings and the weights of the last update. If `to_train` is false, the run gets the precision `storage` and, if the
-// checkpoint has a moving average of the weights, this moving average. Throws BadUsage if the family cannot compute with
+// checkpoint has a moving average of the weights, this moving average. Throws BadUsage if the family cannot compute in
 // this precision.
 template <class R>
 std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Device device = Device::cpu,
@@ -44,7 +44,7 @@ std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Devi
         std::make_unique<R>(settings, vocabulary_of(folder), to_train ? settings.precision : storage, device, &weights);
     if (!to_train && run->parameters.storage() != storage)
         throw BadUsage(text(path, " is a run of ", settings.family(), ", which computes only in ",
-                            name_of(run->parameters.storage()), "; leave the precision out"));
+                            name_of(run->parameters.storage()), "; leave --precision out (in the library: precision)"));
     run->load_checkpoint(folder, step, weights);
     if (to_train) return run;
     run->use_moving_average();

@@ -55,7 +55,7 @@ int main(int count, char **words) {
 
     /* Folders and options of open. */
     const char *device[] = {"device=tpu", NULL}, *threads[] = {"threads=0", NULL}, *average[] = {"average=1000", NULL},
-               *cased[] = {"cased=perhaps", NULL};
+               *precision[] = {"precision=f16", NULL}, *cased[] = {"cased=perhaps", NULL};
     REFUSED(masquerade_open(NULL, NULL, &opened));
     REFUSED(masquerade_open(words[1], NULL, NULL));
     REFUSED(masquerade_open("/nosuch", NULL, &opened));
@@ -64,6 +64,7 @@ int main(int count, char **words) {
     REFUSED(masquerade_open(words[1], device, &opened));
     REFUSED(masquerade_open(words[1], threads, &opened));
     REFUSED(masquerade_open(words[1], average, &opened));
+    REFUSED(masquerade_open(words[1], precision, &opened));
     REFUSED(masquerade_open_tokenizer(NULL, NULL, &reader));
     REFUSED(masquerade_open_tokenizer(words[3], NULL, NULL));
     REFUSED(masquerade_open_tokenizer("/nosuch", NULL, &reader));

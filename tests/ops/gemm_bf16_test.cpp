@@ -252,6 +252,9 @@ TEST_CASE("gemm of bf16: the bits of an element depend neither on M, N, threads,
                         Target<float> of_copy(m, n, 0);
                         gemm(m, n, k, a.factor(row, 0), constant, of_copy.product());
                         CHECK(different(whole, row, 0, of_copy) == 0);
+                        Target<bfloat16> rounded_of_copy(m, n, 0);
+                        gemm(m, n, k, a.factor(row, 0), constant, rounded_of_copy.product());
+                        CHECK(different(rounded, row, 0, rounded_of_copy) == 0);
                     }
             }
     });

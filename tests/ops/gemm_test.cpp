@@ -182,6 +182,8 @@ TEST_CASE("gemm: the bits of a row depend neither on the other rows nor on the t
 TEST_CASE("gemm: a packed copy of B changes no bit, and is made again for another instruction set or matrix") {
     const std::int64_t shapes[][2] = {{1, 1}, {40, 320}, {33, 321}, {129, 700}, {64, 31}};
     const int before = threads();
+    std::vector<float> bias(129);
+    for (std::size_t i = 0; i < bias.size(); i++) bias[i] = float(i % 17) - 8;
     PackedCopy copy;  // one for all, so that it must be made again each time
     for (const auto& shape : shapes)
         for (DType type : {DType::f32, DType::bf16})
@@ -193,12 +195,15 @@ TEST_CASE("gemm: a packed copy of B changes no bit, and is made again for anothe
                         for (int count : {1, 3}) {
                             CAPTURE(text(m, " x ", n, " x ", k, turned ? " T " : " N ", name_of(type)));
                             set_threads(count);
-                            Target expected(DType::f32, m, n, 0), found(DType::f32, m, n, 0);
-                            Factor constant = b.factor();
-                            gemm(m, n, k, a.factor(), constant, expected.product());
-                            constant.packed = &copy;
-                            gemm(m, n, k, a.factor(), constant, found.product());
-                            CHECK(found.f32 == expected.f32);
+                            for (DType of_c : {DType::f32, DType::bf16}) {
+                                Target expected(of_c, m, n, 0.5f), found(of_c, m, n, 0.5f);
+                                Factor constant = b.factor();
+                                gemm(m, n, k, a.factor(), constant, expected.product(true, bias.data()));
+                                constant.packed = &copy;
+                                gemm(m, n, k, a.factor(), constant, found.product(true, bias.data()));
+                                CHECK(found.f32 == expected.f32);
+                                CHECK(std::memcmp(found.bf16.data(), expected.bf16.data(), 2 * found.bf16.size()) == 0);
+                            }
                         }
                 });
             }

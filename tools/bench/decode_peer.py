@@ -35,7 +35,8 @@ class Generate:
         )
         rounded = request["precision"] == "bf16"
         tried = {}
-        for attention, dtype in itertools.product(("sdpa", "eager"), ("bfloat16", "float32") if rounded else ("float32",)):
+        types = ("bfloat16", "float32") if rounded else ("float32",)
+        for attention, dtype in itertools.product(("sdpa", "eager"), types):
             model = transformers.BertLMHeadModel.from_pretrained(
                 request["folder"], is_decoder=True, attn_implementation=attention, torch_dtype=getattr(torch, dtype)
             ).to(request["device"]).eval()
@@ -57,7 +58,7 @@ class Generate:
             "tried": {name: seconds for name, (seconds, _) in tried.items()},
             "same_targets": same,
             "score_error": error,
-            # In f32, some scores are equal up to rounding. In bf16, many are.
+            # Some scores are equal up to rounding. In bf16, rounding can also choose another target of a similar score.
             "agrees": error < 5e-2 if rounded else same >= 0.9 * len(self.source) and error < 1e-5,
         }
 

@@ -33,7 +33,7 @@ std::int64_t second_level_cache() {
 struct Packed {};
 struct Sums {};
 
-// Returns B packed as a whole, or null if it need not be kept.
+// Returns B packed as a whole, or null if no copy is kept.
 const void* packed_copy(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k, const Factor& b) {
     if (!keeps_packed(m, b)) return nullptr;
     const std::int64_t bytes = kernel.packed_size(k, n) * std::int64_t(bytes_of(b.dtype));

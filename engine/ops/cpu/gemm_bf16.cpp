@@ -38,7 +38,7 @@ struct Problem {
     const std::uint16_t* packed_b;  // all of B, packed in panels that are whole(k, 32) deep; null: Part packs B
 };
 
-// Returns B packed as a whole, or null if it need not be kept.
+// Returns B packed as a whole, or null if no copy is kept.
 const std::uint16_t* packed_copy(const Bf16Form& form, std::int64_t m, std::int64_t n, std::int64_t k,
                                  const Factor& b) {
     if (!keeps_packed(m, b)) return nullptr;
@@ -55,10 +55,10 @@ const std::uint16_t* packed_copy(const Bf16Form& form, std::int64_t m, std::int6
 
 struct Scratch {};
 
-// The part of C that one thread computes. The thread packs B in slabs of depth_ rows and width_ columns, unless all of B
-// is packed. For each slab, the thread loops over the rows of A, 32 at a time, and over parts of the slab's depth, each
-// at most left_depth deep. Between two parts of the depth, the sums of the 32 rows are stored in `waiting_`. Between two
-// slabs for the same columns, the sums of all height_ rows are stored in `sums_`.
+// The part of C that one thread computes. The thread packs B in slabs of depth_ rows and width_ columns, unless all of
+// B is packed. For each slab, the thread loops over the rows of A, 32 at a time, and over parts of the slab's depth,
+// each at most left_depth deep. Between two parts of the depth, the sums of the 32 rows are stored in `waiting_`.
+// Between two slabs for the same columns, the sums of all height_ rows are stored in `sums_`.
 class Part {
   public:
     Part(const Problem& problem, Range rows, Range columns) : p_(problem), rows_(rows), columns_(columns) {
@@ -222,8 +222,8 @@ bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor 
     if (!form || a.dtype != DType::bf16 || b.dtype != DType::bf16 || k == 0) return false;
     Problem problem{*form, m, n, k, a, b, c, packed_copy(*form, m, n, k, b)};
     // right_cost: packing a column of B takes about as long as multiplying it by this many rows of A. For a column that
-    // is packed, the number is that of gemm.cpp; it was not measured here. left_cost: reading a row of A (or transposing
-    // it, if the rows of A are not contiguous) takes about as long as multiplying it by this many columns of B.
+    // is packed, the number is that of gemm.cpp, and was not measured here. left_cost: reading a row of A (or
+    // transposing it, if the rows of A are not contiguous) takes about as long as multiplying it by this many columns.
     constexpr std::int64_t least = 1 << 20;  // fewer multiply-adds are not worth waking a thread
     const double right_cost = problem.packed_b ? 8 : 50, left_cost = a.column == 1 ? 60 : 100;
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());

@@ -27,9 +27,9 @@ struct Place {
     const float* bias;
 };
 
-// Computes `rows` rows and `width` vectors of C from packed rows of A and a packed panel of B, whose numbers are of type
-// S. `across` selects one of the two layouts of a packed A (see pack_a()). Meanwhile, the memory that `soon` describes
-// is prefetched.
+// Computes `rows` rows and `width` vectors of C from packed rows of A and a packed panel of B, whose numbers have type S.
+// `across` selects one of the two layouts of a packed A (see pack_a()). Meanwhile, the memory that `soon` describes is
+// prefetched.
 template <int rows, int width, bool across, class S>
 void tile(std::int64_t depth, const float* a, const void* panel, const Place& to, Walk& soon) {
     const S* b = static_cast<const S*>(panel);
@@ -56,8 +56,8 @@ void tile(std::int64_t depth, const float* a, const void* panel, const Place& to
         a += a_step;
         b += tile_columns;
     };
-    // A panel of bf16 numbers is half as large, so that a tile of few rows can prefetch all of the next one.
-    constexpr bool asks_more = rows <= 4 && sizeof(S) == 2;
+    // With 16 lanes, this prefetches all of the next panel if it is of bf16 numbers. Tiles of more rows share the work.
+    constexpr bool asks_more = rows <= 4 && sizeof(S) == 2 && lanes == 16;
     std::int64_t p = 0;
     Walk walk = soon;
     for (; p + 4 <= depth; p += 4) {

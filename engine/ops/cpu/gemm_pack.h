@@ -179,9 +179,10 @@ void pack_b(float* to, std::int64_t panel, const Factor& b, const Area& at) {
         pack_b(to, panel, static_cast<const std::uint16_t*>(b.data) + first, b, depth, columns);
 }
 
-// All of B, if it is packed once, keeps its type. A row of a panel of bf16 numbers is then a vector of words: word j has
-// the number of column j in its lower half, and the number of column j + lanes in its upper half. load_row() returns a
-// row of a packed panel as `width` vectors; fold() makes panels of bf16 numbers from panels of the same numbers as floats.
+// If all of B is packed once, the copy has the type of B. A row of a panel of bf16 numbers is then a vector of words.
+// Word j has the number of column j in its lower half, and the number of column j + lanes in its upper half. load_row()
+// returns a row of a packed panel as `width` vectors. fold() makes a panel of bf16 numbers from the panel of the same
+// numbers as floats.
 static_assert(vectors == 2, "a word has a number of each of the two vectors of a row");
 template <int width>
 inline void load_row(Vector (&row)[width], const float* panel) {
