@@ -68,9 +68,9 @@ inline Product product(const View& v, bool add = false) { return {v.data, v.dtyp
 
 // Computes C(M,N) = A(M,K) B(K,N). Adds the old C if c.add is set, and c.bias if it is not null. Calls the epilogue
 // c.then for each part of C. A thread allocates memory only if its part of the product needs more scratch memory than
-// any earlier part that this thread computed, or for the copy of B in b.packed. Each of A, B and C can be f32 or bf16. Alternatively, all three are f64
-// or all three are c128; these are computed by the definition (engine/math/matrix.h), and gemm() does not call the
-// epilogue.
+// any earlier part that this thread computed, or for the copy of B in b.packed. Each of A, B and C can be f32 or bf16.
+// Alternatively, all three are f64 or all three are c128; these are computed by the definition (engine/math/matrix.h),
+// and gemm() does not call the epilogue.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c);
 
 // The instruction set of matrix products: "avx512", "avx2" or "generic". The default is the best that the machine
