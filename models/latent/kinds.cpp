@@ -64,7 +64,7 @@ class OnSphere : public Latent {
         w_by_log_kappa *= float(angle > 0 ? share * std::sin(share * angle) / std::sin(angle) : share * share);
         w = float(std::cos(share * angle));
     }
-    SphereDistribution::Sample radial(double u) const override { return around().at_share(u); }
+    const SphereDistribution* cosines() const override { return &around(); }
     double constant_kl() const override { return change_ ? 0 : around_->kl(); }
     double log_ratio(const double* z, const double* y, const double*) const override {
         double dot = 0, norm = 0;

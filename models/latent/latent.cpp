@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "models/latent/latent.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "engine/ops/cpu/parallel.h"
 #include "models/latent/normals.h"
 
 namespace masquerade {
@@ -106,13 +108,18 @@ LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed
     noise.w_by_log_kappa = noise.w;
     for (std::size_t l = 0; l < latents_.size(); l++) {
         const int Z = latents_[l]->options.size;
-        std::vector<float>& e = noise.e.emplace_back();
-        for (std::size_t b = 0; b < names.size(); b++) {
-            const SphereDistribution::Sample along = latents_[l]->radial(uniform(stream.at(names[b], l, 0)[0]));
-            noise.w[l][b] = along.w, noise.w_by_log_kappa[l][b] = along.by_log_kappa;
-            const Numbers drawn = normals(stream, names[b], l, Z, 1);  // block 0 has given the uniform number above
-            e.insert(e.end(), drawn.begin(), drawn.end());
-        }
+        std::vector<float>& e = noise.e.emplace_back(names.size() * Z);
+        const SphereDistribution* const cosines = latents_[l]->cosines();
+        parallel_for(std::int64_t(names.size()), 64, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t b = begin; b < end; b++) {
+                if (cosines) {
+                    const SphereDistribution::Sample w = cosines->at_share(uniform(stream.at(names[b], l, 0)[0]));
+                    noise.w[l][b] = w.w, noise.w_by_log_kappa[l][b] = w.by_log_kappa;
+                }
+                const Numbers drawn = normals(stream, names[b], l, Z, 1);  // block 0 is for the uniform number
+                std::copy(drawn.begin(), drawn.end(), &e[b * Z]);
+            }
+        });
     }
     return noise;
 }

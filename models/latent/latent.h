@@ -97,10 +97,12 @@ class Latent {
     virtual bool waits_for_data() const { return false; }
     virtual void start(std::vector<Numbers> /*z*/) const {}
 
+    // Latents on the sphere: the distribution of the cosine w between z and its mean, for the current kappa. Null for all
+    // other latents. Valid until kappa changes.
+    virtual const SphereDistribution* cosines() const { return nullptr; }
+
     // The functions below are for one document: z has Z numbers, y has inputs() numbers.
 
-    // Latents on the sphere: the u-quantile of the cosine w between z and its mean, and dw / d log kappa.
-    virtual SphereDistribution::Sample radial(double /*u*/) const { return {0, 0}; }
     // Makes the noise of one document smaller (LatentNoise), so that z is only `share` times as far from its mean: scales
     // e(Z) or, on the sphere, the angle between z and its mean.
     virtual void scale_noise(double share, float& /*w*/, float& /*w_by_log_kappa*/, float* e) const {

@@ -7,8 +7,8 @@
 // a tile, its columns are cut into chunks, and each block computes one chunk of the results.
 #pragma once
 #include <cstring>
-#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "engine/ops/cuda/attention_tiles.cuh"
 #include "engine/ops/cuda/device_memory.cuh"
@@ -375,37 +375,40 @@ __device__ void put_two(S* to, int c, float x, float y, int columns, bool aligne
 // same copies.
 class TableKeeper {
   public:
-    Tables find(const SegmentGraph& graph, const Views& kv, const std::vector<char>& covered, int queries, int keys) {
-        std::string name;
-        auto append = [&](const auto& all) {
-            const std::size_t size = all.size();
-            name.append(reinterpret_cast<const char*>(&size), sizeof size);
-            name.append(reinterpret_cast<const char*>(all.data()), size * sizeof all[0]);
-        };
-        append(graph.keys), append(graph.queries), append(graph.sees);
-        append(graph.query_rank), append(graph.key_rank), append(graph.bits);
-        std::vector<std::int64_t> sizes = {std::int64_t(covered.size()), queries, keys};
+    Tables find(const char* op, const View& q, const Views& kv, const SegmentGraph& graph, int queries, int keys) {
+        std::vector<std::int64_t> sizes = {q.rows(), queries, keys};
         for (int s = 0; s < kv.count; s++) sizes.push_back(kv[s].rows());
-        append(sizes);
         for (const Kept& kept : kept_)
-            if (kept.name == name && kept.capture == capture_number()) return kept.tables;
+            if (kept.capture == capture_number() && kept.sizes == sizes && same(kept.graph, graph)) return kept.tables;
+        std::vector<char> covered;
+        find_covered_rows(op, q, graph, covered);
         Kept& kept = kept_[next_++ % (sizeof kept_ / sizeof *kept_)];
-        kept.name.clear();  // if send() throws, no later call finds this entry
+        kept.sizes.clear();  // if send() throws, no later call finds this entry
         kept.tables = send(plan_tiles(graph, kv, covered, queries, keys), kept.upload);
-        kept.name = name;
+        kept.graph = graph, kept.sizes = std::move(sizes);
         kept.capture = capture_number();
         return kept.tables;
     }
 
   private:
     struct Kept {
-        std::string name;
-        std::uint64_t capture = 0;  // capture_number() when the tables were sent
+        SegmentGraph graph;
+        std::vector<std::int64_t> sizes;  // rows of q, rows and keys of a tile, and rows of each kv
+        std::uint64_t capture = 0;        // capture_number() when the tables were sent
         Upload upload;
         Tables tables{};
     };
     Kept kept_[8];
     std::size_t next_ = 0;
+
+    // Whether both graphs have the same segments. The tables do not depend on the number of documents.
+    static bool same(const SegmentGraph& a, const SegmentGraph& b) {
+        const auto equal = [](const auto& x, const auto& y) {
+            return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof x[0]) == 0);
+        };
+        return equal(a.keys, b.keys) && equal(a.queries, b.queries) && equal(a.sees, b.sees) &&
+               equal(a.query_rank, b.query_rank) && equal(a.key_rank, b.key_rank) && equal(a.bits, b.bits);
+    }
 
     template <class F>
     static void each_table(const TilePlan& plan, Tables& to, F f) {
@@ -467,10 +470,8 @@ void for_tile_sizes(int D, const SegmentGraph& graph, F f) {
 template <class Sizes, class S = typename Sizes::S>
 AttentionInput<S> attention_input(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
                                   const AttentionRule& rule) {
-    std::vector<char> covered;
-    find_covered_rows(op, q, graph, covered);
     AttentionInput<S> input{};
-    input.tables = tables_of_graphs.find(graph, kv, covered, Sizes::queries, Sizes::keys);
+    input.tables = tables_of_graphs.find(op, q, kv, graph, Sizes::queries, Sizes::keys);
     input.q = q.as<S>();
     input.heads = attention_heads(q, kv, rule.heads);
     input.aligned = input.heads.D % per_packet<S> == 0 && is_aligned(q.data, 16);
