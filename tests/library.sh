@@ -93,7 +93,10 @@ for run in $runs; do
 done
 
 if [ -n "$python" ]; then
-    is 'every run in bf16' ok "$(cd "$root" && "$python" tests/library/precision.py ${runs// / "$folder"/} 2>&1 | grep -v '^note: ' | tail -n 5)"
+    "$root/inspect" checkpoint lm --save foreign > foreign.txt 2>&1  # a folder as Hugging Face has it
+    is 'a folder of Hugging Face' 0 $?
+    is 'every run in bf16' ok "$(cd "$root" && "$python" tests/library/precision.py ${runs// / "$folder"/} "$folder/foreign" 2>&1 |
+        grep -v '^note: ' | tail -n 5)"
 fi
 
 # Scores of held-out lines are what ./evaluate prints.

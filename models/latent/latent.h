@@ -98,7 +98,7 @@ class Latent {
     virtual void start(std::vector<Numbers> /*z*/) const {}
 
     // Latents on the sphere: the distribution of the cosine w between z and its mean, for the current kappa. Null for all
-    // other latents. Valid until kappa changes.
+    // other latents. Valid until a function of the latent is called after kappa has changed.
     virtual const SphereDistribution* cosines() const { return nullptr; }
 
     // The functions below are for one document: z has Z numbers, y has inputs() numbers.

@@ -8,6 +8,7 @@
 #pragma once
 #include <cstring>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "engine/ops/cuda/attention_tiles.cuh"
@@ -367,8 +368,8 @@ __device__ void put_two(S* to, int c, float x, float y, int columns, bool aligne
 }
 
 // Keeps the tables of the last 8 segment graphs (attention masks) in GPU memory, because all layers of a model use the
-// same mask, in the forward and in the backward. An entry is found by comparing the whole content of the graph. A
-// caller may therefore change a graph between two calls.
+// same mask, in the forward and in the backward. An entry is found by comparing all that the tables depend
+// on. A caller may therefore change a graph between two calls.
 //
 // No function of this class waits for the GPU or reads from it. A step that is captured as a CUDA graph sends its own
 // tables and never uses tables that were sent before the capture. The captures of similar steps therefore record the
@@ -401,7 +402,7 @@ class TableKeeper {
     Kept kept_[8];
     std::size_t next_ = 0;
 
-    // Whether both graphs have the same segments. The tables do not depend on the number of documents.
+    // Whether both graphs have the same segments, ranks and bits. The tables depend on nothing else of a graph.
     static bool same(const SegmentGraph& a, const SegmentGraph& b) {
         const auto equal = [](const auto& x, const auto& y) {
             return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof x[0]) == 0);

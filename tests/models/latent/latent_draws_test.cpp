@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "engine/math/normal.h"
+#include "engine/ops/cpu/parallel.h"
 #include "engine/tensor/numbers.h"
 #include "engine/train/schedule.h"
 #include "models/latent/latent.h"
@@ -113,6 +115,23 @@ TEST_CASE("latent draws: directions are of other words than the distance from th
             const FourNormals n = normal4(stream.at(7, layer, 1 + block));
             for (int k = 0; k < 4; k++) CHECK(noise.e[layer][4 * block + std::uint32_t(k)] == n[k]);
         }
+}
+
+TEST_CASE("latent draws: noise is the same with any number of threads, for every kind of latent") {
+    const int before = threads();
+    std::vector<int> names(200);
+    std::iota(names.begin(), names.end(), 7);
+    for (const LatentKindRow& row : latent_kinds()) {
+        const LatentSpace space = space_of(row.kind);
+        set_threads(1);
+        const LatentNoise one = space.noise(names, 1, 2);
+        set_threads(3);
+        const LatentNoise three = space.noise(names, 1, 2);
+        CHECK(one.e == three.e);
+        CHECK(one.w == three.w);
+        CHECK(one.w_by_log_kappa == three.w_by_log_kappa);
+    }
+    set_threads(before);
 }
 
 TEST_CASE("latent draws: a batch keeps the names of its sentences, and its padding has names of its own") {
