@@ -97,10 +97,7 @@ if [ -n "$python" ]; then
     is 'a folder of Hugging Face' 0 $?
     is 'every run in bf16' ok "$(cd "$root" && "$python" tests/library/precision.py ${runs// / "$folder"/} "$folder/foreign" 2>&1 |
         grep -v '^note: ' | tail -n 5)"
-fi
-
-# Scores of held-out lines are what ./evaluate prints.
-if [ -n "$python" ]; then
+    # Scores of held-out lines are what ./evaluate prints.
     head -n 20 lines > held.txt && head -n 20 pairs.tsv > held.tsv
     for measured in 'lm lm.loss' 'both unilm.loss' 'seq2seq seq2seq.loss' 'hidden diffusion.bound' 'univae-gaussian nll_token' 'univae-vmf nll_token'; do
         set -- $measured

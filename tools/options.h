@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "engine/tensor/dtype.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -86,6 +88,9 @@ class Options {
   private:
     CLI::App* app_;
 };
+
+// Returns the type that an option --precision names, "f32" or "bf16".
+inline DType storage_of(const std::string& precision) { return precision == "bf16" ? DType::bf16 : DType::f32; }
 
 // Declares options by setup(), reads `words` as a program would read its command line, and calls body(). Throws
 // BadUsage if the words do not fit the options.

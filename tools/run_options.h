@@ -44,14 +44,13 @@ inline void declare_average(Options& app, int& count) {
         "ema=. Default: the weights of the last checkpoint or, if the run has ema=, the moving average of the weights");
 }
 
-// Declares --precision, the type of the matrices and activations of a run. storage_of() returns this type.
+// Declares --precision, the type of the matrices and activations of a run. storage_of() (tools/options.h) returns it.
 inline void declare_precision(Options& app, std::string& precision) {
     app.choice("--precision", precision, {"f32", "bf16"},
                "f32 (default), or bf16: round matrices and activations to bf16, as training with precision=bf16 does. "
                "If few texts are written at a time, their speed is limited by reading the matrices, and bf16 halves "
                "what is read");
 }
-inline DType storage_of(const std::string& precision) { return precision == "bf16" ? DType::bf16 : DType::f32; }
 
 // Declares the options for drawing samples from a UniVAE.
 inline void declare_samples(Options& group, SampleOptions& o) {

@@ -143,7 +143,7 @@ void beams(Bench& bench, const BeamMark& mark, DType storage, int beams, int sou
 
 void run(Bench& bench, const CaseOptions& o) {
     bench.begin(Json::object());
-    const DType storage = o.precision == "bf16" ? DType::bf16 : DType::f32;
+    const DType storage = storage_of(o.precision);
     for (const std::string& model : o.models) {
         if (model.rfind("univae", 0) == 0) greedy(bench, model, storage, o.sentences);
         for (const BeamMark& mark : beam_marks)

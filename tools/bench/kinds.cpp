@@ -105,7 +105,7 @@ std::optional<double> crossing(const Curve& of, const Curve& other) {
 
 void measure_kinds(Bench& bench, const AttentionCase& o) {
     if (!o.plot.empty()) check_picture(o.plot);
-    const DType type = o.precision == "bf16" ? DType::bf16 : DType::f32;
+    const DType type = storage_of(o.precision);
     AttentionShape shape;
     shape.heads = o.heads ? o.heads : 4, shape.width = shape.heads * o.size;
     const std::vector<int> lengths = o.lengths.empty() ? std::vector<int>{256, 1024, 4096, 16384, 65536} : o.lengths;

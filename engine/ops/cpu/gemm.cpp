@@ -33,24 +33,18 @@ std::int64_t second_level_cache() {
 struct Packed {};
 struct Sums {};
 
-// Returns B packed as a whole, or null if no copy is kept.
-const void* packed_copy(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k, const Factor& b) {
-    if (!keeps_packed(m, b)) return nullptr;
-    const std::int64_t bytes = kernel.packed_size(k, n) * std::int64_t(bytes_of(b.dtype));
-    return b.packed->get({&kernel, b.data, b.dtype, k, n, b.row, b.column}, bytes, [&](void* to) {
-        parallel_each((k + gemm_depth - 1) / gemm_depth, [&](std::int64_t i) {
-            kernel.pack(b, i * gemm_depth, std::min(k, (i + 1) * gemm_depth), n, to);
-        });
-    });
-}
-
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
     if (gemm_bf16(m, n, k, a, b, c)) return;
     constexpr std::int64_t least = 250000;  // fewer multiply-adds are not worth waking a thread
     const GemmKernel& kernel = *chosen_kernel();
-    const void* const packed_b = packed_copy(kernel, m, n, k, b);
-    // Measured time to pack a number or, if B is packed, to read it from memory, in multiply-adds.
-    const double pack_a = a.column == 1 ? 10 : 30, pack_b = packed_b ? 8 : 30;
+    const std::int64_t bytes = kernel.packed_size(k, n) * std::int64_t(bytes_of(b.dtype));
+    const void* const packed_b = packed_copy(&kernel, m, n, k, b, bytes, [&](void* to) {
+        parallel_each((k + gemm_depth - 1) / gemm_depth, [&](std::int64_t i) {
+            kernel.pack(b, i * gemm_depth, std::min(k, (i + 1) * gemm_depth), n, to);
+        });
+    });
+    // Measured time to pack a number, in multiply-adds.
+    const double pack_a = a.column == 1 ? 10 : 30, pack_b = packed_b ? cost_of_packed : 30;
     GemmProblem problem{m, n, k, a, b, c, packed_b, static_cast<float*>(c.data), c.row, second_level_cache()};
     if (c.dtype != DType::f32) {
         problem.sums = k > gemm_depth ? workspace<Sums>(m * n) : nullptr;

@@ -38,21 +38,6 @@ struct Problem {
     const std::uint16_t* packed_b;  // all of B, packed in panels that are whole(k, 32) deep; null: Part packs B
 };
 
-// Returns B packed as a whole, or null if no copy is kept.
-const std::uint16_t* packed_copy(const Bf16Form& form, std::int64_t m, std::int64_t n, std::int64_t k,
-                                 const Factor& b) {
-    if (!keeps_packed(m, b)) return nullptr;
-    const std::int64_t panel = 32 * whole(k, 32), panels = parts(n, 32);
-    const auto pack = [&](void* to) {
-        parallel_each(panels, [&](std::int64_t i) {
-            pack_bf16_right(static_cast<std::uint16_t*>(to) + i * panel, panel, b,
-                            {0, k, 32 * i, std::min(n, 32 * (i + 1))});
-        });
-    };
-    return static_cast<const std::uint16_t*>(
-        b.packed->get({&form, b.data, b.dtype, k, n, b.row, b.column}, 2 * panels * panel, pack));
-}
-
 struct Scratch {};
 
 // The part of C that one thread computes. The thread packs B in slabs of depth_ rows and width_ columns, unless all of
@@ -220,12 +205,19 @@ const Bf16Form* form_in_use() { return std::strcmp(instruction_set(), "avx512") 
 bool gemm_bf16(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
     const Bf16Form* form = form_in_use();
     if (!form || a.dtype != DType::bf16 || b.dtype != DType::bf16 || k == 0) return false;
-    Problem problem{*form, m, n, k, a, b, c, packed_copy(*form, m, n, k, b)};
-    // right_cost: packing a column of B takes about as long as multiplying it by this many rows of A. For a column that
-    // is packed, the number is that of gemm.cpp, and was not measured here. left_cost: reading a row of A (or
-    // transposing it, if the rows of A are not contiguous) takes about as long as multiplying it by this many columns.
+    const std::int64_t panel = 32 * whole(k, 32), panels = parts(n, 32);
+    const void* const packed_b = packed_copy(form, m, n, k, b, 2 * panels * panel, [&](void* to) {
+        parallel_each(panels, [&](std::int64_t i) {
+            pack_bf16_right(static_cast<std::uint16_t*>(to) + i * panel, panel, b,
+                            {0, k, 32 * i, std::min(n, 32 * (i + 1))});
+        });
+    });
+    Problem problem{*form, m, n, k, a, b, c, static_cast<const std::uint16_t*>(packed_b)};
+    // right_cost: packing a column of B takes about as long as multiplying it by this many rows of A. left_cost:
+    // reading a row of A (or transposing it, if the rows of A are not contiguous) takes about as long as multiplying it
+    // by this many columns of B.
     constexpr std::int64_t least = 1 << 20;  // fewer multiply-adds are not worth waking a thread
-    const double right_cost = problem.packed_b ? 8 : 50, left_cost = a.column == 1 ? 60 : 100;
+    const double right_cost = packed_b ? cost_of_packed : 50, left_cost = a.column == 1 ? 60 : 100;
     const std::int64_t most = std::clamp<std::int64_t>(m * n * k / least, 1, threads());
     const GemmGrid grid = choose_grid(m, n, most, 32, 32, left_cost, right_cost);
     std::int64_t across = parts(n, grid.width);

@@ -40,9 +40,16 @@ struct GemmKernel {
 // All kernels that the compiler supports, the fastest first; the last one runs on any machine.
 const std::vector<GemmKernel>& gemm_kernels();
 
-// Whether gemm() keeps a packed copy of all of B if C has m rows. With more rows, packing B is a small part of the
-// product.
-inline bool keeps_packed(std::int64_t m, const Factor& b) { return b.packed && m <= 512; }
+// Returns all of B(k,n) as pack(void* to) packs it, in `bytes` bytes, or null if no copy is kept: with more rows of C,
+// packing B is a small part of the product. `layout` stands for the layout of the copy (PackedCopy).
+template <class F>
+const void* packed_copy(const void* layout, std::int64_t m, std::int64_t n, std::int64_t k, const Factor& b,
+                        std::int64_t bytes, F pack) {
+    if (!b.packed || m > 512) return nullptr;
+    return b.packed->get({layout, b.data, b.dtype, k, n, b.row, b.column}, bytes, pack);
+}
+// Measured time to read a number of a packed B from memory, in multiply-adds of floats.
+constexpr double cost_of_packed = 8;
 
 // choose_grid() cuts C(m,n) into at most `most` parts of equal size, one for each thread, and returns this size. Parts
 // at the edge of C may be smaller. The size minimises the cost of a full part, in multiply-adds for each step of the

@@ -368,8 +368,8 @@ __device__ void put_two(S* to, int c, float x, float y, int columns, bool aligne
 }
 
 // Keeps the tables of the last 8 segment graphs (attention masks) in GPU memory, because all layers of a model use the
-// same mask, in the forward and in the backward. An entry is found by comparing all that the tables depend
-// on. A caller may therefore change a graph between two calls.
+// same mask, in the forward and in the backward. An entry is found by comparing all that the tables depend on. A
+// caller may therefore change a graph between two calls.
 //
 // No function of this class waits for the GPU or reads from it. A step that is captured as a CUDA graph sends its own
 // tables and never uses tables that were sent before the capture. The captures of similar steps therefore record the
