@@ -411,7 +411,7 @@ lab: $(if $(filter $(LAB),$(labs)),$(BUILD)/obj/docs/labs/$(LAB)/check.o $(if $(
 	$(Q)CXX='$(CXX)' LAB_LIBRARY='$(library)' LAB_ASAN='$(ASAN)' tools/make/lab.sh $(LAB) $< $(or $(FILE),docs/labs/$(LAB)/lab.cpp) $(BUILD)/lab-$(LAB)
 	@LAB_NAME='$(STUDENT)' ASAN_OPTIONS="detect_leaks=0:$$ASAN_OPTIONS" $(BUILD)/lab-$(LAB)
 -include $(wildcard $(BUILD)/obj/docs/labs/*/check.d)
-$(BUILD)/obj/docs/labs/%/check.o: flags += $(filter-out library,$(lab_flags)) -D_GLIBCXX_ASSERTIONS
+$(BUILD)/obj/docs/labs/%/check.o: flags += $(patsubst -O0,-O1,$(filter-out library,$(lab_flags))) -D_GLIBCXX_ASSERTIONS
 
 student: ; @tools/make/student.sh "$(DIR)"
 book: ; @SOLUTIONS='$(SOLUTIONS)' tools/make/book.sh $(BUILDS)/book

@@ -271,7 +271,7 @@ is 'the tree for students: a lab' '0 of 6 points' "$(make -s -C "$folder/tree" l
 refuses 'the tree for students: a folder in use' 1 'is there and not empty' tools/make/student.sh "$folder/tree"
 
 make_hostiles
-found=$(graded 2 --labs 02 "${hostiles[@]}")
+found=$(LAB_COMPILE_SECONDS=15 graded 2 --labs 02 "${hostiles[@]}")
 is 'no points for a hostile submission' '' "$(tr '|' '\n' <<< "$found" | grep -vE '^[a-z-]+ (0/6|failed|error|late)$')"
 is 'every hostile submission was graded' "${#hostiles[@]}" "$(tr -cd '|' <<< "$found" | wc -c)"
 for name in includes-the-solution includes-by-path includes-the-check includes-another includes-zeros embeds-a-file compiles-long compiles-large; do

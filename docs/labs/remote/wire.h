@@ -57,27 +57,38 @@ struct Message {
     }
 };
 
-inline void transfer(ssize_t (*by)(int, void*, std::size_t), int file, void* bytes, std::size_t n) {
-    for (std::size_t done = 0; done < n;) {
-        const ssize_t now = by(file, static_cast<char*>(bytes) + done, n - done);
-        if (now < 0 && errno == EINTR) continue;
-        if (now <= 0) throw Gone();
-        done += std::size_t(now);
+inline std::size_t some_of(ssize_t (*by)(int, void*, std::size_t), int file, void* bytes, std::size_t most) {
+    for (;;) {
+        const ssize_t now = by(file, bytes, most);
+        if (now > 0) return std::size_t(now);
+        if (now == 0 || errno != EINTR) throw Gone();
     }
 }
-inline void send(int file, Message& m) {
-    std::uint64_t head[2] = {m.bytes.size(), std::uint64_t(m.kind)};
-    const auto out = [](int f, void* p, std::size_t n) { return write(f, p, n); };
-    transfer(out, file, head, sizeof head);
-    transfer(out, file, m.bytes.data(), m.bytes.size());
+inline void all_of(ssize_t (*by)(int, void*, std::size_t), int file, char* bytes, std::size_t n) {
+    for (std::size_t done = 0; done < n;) done += some_of(by, file, bytes + done, n - done);
 }
+// Sends the length and the kind of a message, then its bytes, in one call if possible: each call may wake up the other
+// process.
+inline void send(int file, const Message& m) {
+    const std::uint64_t head[2] = {m.bytes.size(), std::uint64_t(m.kind)};
+    std::string all(reinterpret_cast<const char*>(head), sizeof head);
+    all += m.bytes;
+    all_of([](int f, void* p, std::size_t n) { return write(f, p, n); }, file, all.data(), all.size());
+}
+// Receives a message. The other process sends nothing more before it has an answer, so the first call may read as much
+// as there is.
 inline Message receive(int file) {
     std::uint64_t head[2];
-    transfer(read, file, head, sizeof head);
+    char first[4096];
+    std::size_t n = 0;
+    while (n < sizeof head) n += some_of(read, file, first + n, sizeof first - n);
+    std::memcpy(head, first, sizeof head);
+    n -= sizeof head;
     if (head[0] > longest) throw Broken("a message is too long");
+    if (head[0] < n) throw Broken("a message is longer than it says");
     Message m;
-    m.kind = Kind(head[1]), m.bytes.resize(head[0]);
-    transfer(read, file, m.bytes.data(), m.bytes.size());
+    m.kind = Kind(head[1]), m.bytes.assign(first + sizeof head, n), m.bytes.resize(head[0]);
+    all_of(read, file, m.bytes.data() + n, m.bytes.size() - n);
     return m;
 }
 
@@ -145,10 +156,14 @@ void take_value(Message& m, std::pair<A, B>& x) {
 }
 
 // An argument that is a function is sent as its number. If the server calls it, the server sends a message with the
-// number and the arguments, and waits until the judge has run the function and sent its result.
+// number and the arguments, and waits until the judge has run the function and sent its result. The first results of a
+// function without arguments, such as a source of random numbers, are sent ahead, which saves most of these messages.
+constexpr int results_ahead = 12;
 template <class R, class... Arguments>
 void put_value(Message& m, const std::function<R(Arguments...)>& f) {
     put(m, std::uint64_t(m.callbacks->size()));
+    if constexpr (sizeof...(Arguments) == 0)
+        for (int i = 0; i < results_ahead; i++) put(m, f());
     m.callbacks->push_back([f](Message& in, Message& out) {
         std::tuple<std::decay_t<Arguments>...> arguments;
         std::apply([&](auto&... each) { (take(in, each), ...); }, arguments);
@@ -160,7 +175,10 @@ template <class R, class... Arguments>
 void take_value(Message& m, std::function<R(Arguments...)>& f) {
     std::uint64_t number;
     take(m, number);
-    f = [number](const std::decay_t<Arguments>&... arguments) {
+    std::vector<R> known(sizeof...(Arguments) == 0 ? results_ahead : 0);
+    for (R& each : known) take(m, each);
+    f = [number, known, next = std::size_t(0)](const std::decay_t<Arguments>&... arguments) mutable {
+        if (next < known.size()) return known[next++];
         Message call;
         call.kind = Kind::callback;
         put(call, number), (put(call, arguments), ...);
