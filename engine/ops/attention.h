@@ -131,10 +131,8 @@ inline void check_attention_query(const char* op, const View& q, const Views& kv
         refuse("needs bits ", s.bits_begin, " to ", s.bits_begin + bits, " of ", 32 * graph.bits.size());
 }
 
-// Throws Error if shapes or types do not match, or if a segment of the graph is not valid for these tensors.
-inline void check_attention(const char* op, const View& q, const Views& kv, const SegmentGraph& graph,
-                            const AttentionRule& rule, const View& lse) {
-    check_attention_tensors(op, q, kv, rule, lse);
+// Throws Error if a segment of the graph is not valid for these tensors.
+inline void check_attention_graph(const char* op, const View& q, const Views& kv, const SegmentGraph& graph) {
     check_attention_keys(op, kv, graph);
     for (std::size_t i = 0; i < graph.queries.size(); i++) check_attention_query(op, q, kv, graph, int(i));
 }

@@ -7,13 +7,17 @@
 namespace masquerade {
 
 // Checks the arguments of rotary and linear_rotary. x is the tensor that is rotated: the input of rotary, or the output
-// of the linear layer in linear_rotary.
-inline void check_rotary(const View& x, const Ints& positions, const View& rotary_table, int columns) {
+// of the linear layer in linear_rotary. check_turned() leaves out the positions, so that they are checked once if two
+// tensors have the same.
+inline void check_turned(const View& x, const View& rotary_table, int columns) {
     const std::int64_t D = rotary_table.columns();
-    expect_rows("rotary", "position", positions, rotary_table);
     if (D % 2 || columns % D || columns > x.columns())
         throw Error("rotary ", x.path, " ", x.shape, ": ", columns, " columns in heads of ", D,
                     "; heads must be even and fill the columns");
+}
+inline void check_rotary(const View& x, const Ints& positions, const View& rotary_table, int columns) {
+    expect_rows("rotary", "position", positions, rotary_table);
+    check_turned(x, rotary_table, columns);
 }
 
 inline void check_cross_entropy(const View& h, const View& w, const Ints& targets, const View& weights,

@@ -116,8 +116,7 @@ LatentNoise LatentSpace::noise(const std::vector<int>& names, std::uint64_t seed
                     const SphereDistribution::Sample w = cosines->at_share(uniform(stream.at(names[b], l, 0)[0]));
                     noise.w[l][b] = w.w, noise.w_by_log_kappa[l][b] = w.by_log_kappa;
                 }
-                const Numbers drawn = normals(stream, names[b], l, Z, 1);  // block 0 is for the uniform number
-                std::copy(drawn.begin(), drawn.end(), &e[b * Z]);
+                set_normals(&e[b * Z], Z, stream, names[b], l, 1);  // block 0 is for the uniform number
             }
         });
     }

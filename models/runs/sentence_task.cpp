@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 namespace masquerade {
 namespace {
 
@@ -45,6 +47,44 @@ Strings lost_warnings(const Run& run, const SentenceList& sentences) {
     }
     for (std::string& line : unknown_warning(words)) all.push_back(std::move(line));
     return all;
+}
+
+SentenceTask::SentenceTask(Run& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out,
+                           BatchMaker maker)
+    : ahead(run.parameters.device() != Device::cpu),
+      train_(std::move(train)),
+      held_out_(std::move(held_out)),
+      base_run_(run),
+      maker_(std::move(maker)),
+      source_(train_, run.common().train.seed),
+      place_(source_.numbers()) {}
+
+SentenceTask::Chosen SentenceTask::choose(std::int64_t step) {
+    const RunSettings& s = base_run_.common();
+    const auto number = std::uint32_t(step);
+    const Sentences some =
+        source_.take(s.batch_tokens, [&](const Sentence& each) { return maker_.size(each, number); });
+    BatchParts batch(some, s.train.parts, [&](const Sentences& part) { return maker_.make(part, number); });
+    return {step, std::move(batch), source_.numbers()};
+}
+
+std::string SentenceTask::next_batch(std::int64_t step) {
+    std::optional<Chosen> chosen;
+    if (next_.valid()) chosen = next_.get();
+    if (!chosen || chosen->step != step) {
+        source_.move_to(place_);
+        chosen = choose(step);
+    }
+    batch_ = std::move(chosen->batch);
+    place_ = std::move(chosen->place);
+    if (ahead) next_ = std::async(std::launch::async, [this, step] { return choose(step + 1); });
+    return batch_.bucket();
+}
+
+void SentenceTask::move_to(const std::vector<std::uint64_t>& place) {
+    next_ = {};  // waits for its thread
+    source_.move_to(place);
+    place_ = place;
 }
 
 }  // namespace masquerade

@@ -2,6 +2,13 @@
 // The base class of the training tasks on sentences. Such a task goes through the training sentences batch by batch.
 // Checkpoints store the position that the task has reached in the order of the sentences.
 #pragma once
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "data/sentences.h"
 #include "models/batch/words.h"
 #include "models/runs/run.h"
@@ -17,16 +24,21 @@ Strings cut_warning(std::int64_t cut, std::int64_t all, const char* what, const 
 Strings unknown_warning(const ReadCounts& counts);
 Strings lost_warnings(const Run& run, const SentenceList& sentences);
 
+// How a task makes the batches of its steps. Another thread may call these functions during the step before. So they
+// must own what they use, apart from the run and its settings, and must not touch a device.
+struct BatchMaker {
+    std::function<Batch(const Sentences&, std::uint32_t step)> make;
+    // Returns the size of a sentence in this step; the sizes of a batch add up to the setting batch_tokens or less.
+    std::function<std::size_t(const Sentence&, std::uint32_t step)> size;
+};
+
 class SentenceTask : public Task {
   public:
-    SentenceTask(Run& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out)
-        : train_(std::move(train)),
-          held_out_(std::move(held_out)),
-          base_run_(run),
-          source_(train_, run.common().train.seed) {}
+    SentenceTask(Run& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out, BatchMaker maker);
 
-    std::vector<std::uint64_t> place() const override { return source_.numbers(); }
-    void move_to(const std::vector<std::uint64_t>& place) override { source_.move_to(place); }
+    std::string next_batch(std::int64_t step) override;
+    std::vector<std::uint64_t> place() const override { return place_; }
+    void move_to(const std::vector<std::uint64_t>& place) override;
     void save(const std::string& folder) const override { base_run_.save_config(folder); }
     Strings warnings() const override { return lost_warnings(base_run_, *train_); }
     int parts() const override { return batch_.count(); }
@@ -36,25 +48,32 @@ class SentenceTask : public Task {
         return batch_in_words(batch_.all()[0], base_run_.tokenizer.vocabulary(), columns);
     }
 
+    // If true, another thread makes the batch of the next step during a step; the batches are the same. The constructor
+    // sets it on a GPU, where making the batch would otherwise delay the ops that the main thread requests.
+    bool ahead;
+
   protected:
     static constexpr std::size_t validated = 400;  // maximum number of held-out sentences that validate() uses
     static constexpr std::size_t shown = 4;        // maximum number of sentences in each list of show()
-
-    // Sets batch_ to the next sentences, cut into parts, and returns the bucket of the first part. make(some) makes the
-    // batch of a part. The sizes of the sentences add up to the setting batch_tokens or less.
-    std::string choose(const std::function<Batch(const Sentences&)>& make, const SentenceSize& size = tokens_in) {
-        const RunSettings& s = base_run_.common();
-        batch_ = BatchParts(source_.take(s.batch_tokens, size), s.train.parts, make);
-        return batch_.bucket();
-    }
 
     const std::shared_ptr<const SentenceList> train_;
     const std::vector<Sentence> held_out_;
     BatchParts batch_;  // the batch of the current step
 
   private:
+    // The batch of a step, and the position in the sentences behind it.
+    struct Chosen {
+        std::int64_t step;
+        BatchParts batch;
+        std::vector<std::uint64_t> place;
+    };
+    Chosen choose(std::int64_t step);
+
     Run& base_run_;
-    SentenceSource source_;
+    const BatchMaker maker_;
+    SentenceSource source_;             // if next_ is valid, only its thread may use it
+    std::vector<std::uint64_t> place_;  // the position behind the batch of the current step
+    std::future<Chosen> next_;          // the batch of the next step; its destructor waits for the thread
 };
 
 }  // namespace masquerade

@@ -27,18 +27,21 @@ std::string shortened(const std::string& line, std::size_t most) {
     return line.substr(0, end) + " ...";
 }
 
+// Makes the batch of a step for the objective that the mixture draws in this step.
+BatchMaker target_batches(const TargetRun& run) {
+    const auto options = std::make_shared<const ObjectiveOptions>(run.objective_options());
+    const auto objective = [&run](std::uint32_t step) -> const Objective& {
+        return run.mixture.at(run.common().train.seed, step);
+    };
+    return {[=](const Sentences& some, std::uint32_t step) { return objective(step).batch(some, step, *options, 64); },
+            [=](const Sentence& s, std::uint32_t step) { return objective(step).rows(s, *options); }};
+}
+
 class TargetTask : public SentenceTask {
   public:
     TargetTask(TargetRun& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out)
-        : SentenceTask(run, std::move(train), std::move(held_out)), run_(run) {}
+        : SentenceTask(run, std::move(train), std::move(held_out), target_batches(run)), run_(run) {}
 
-    std::string next_batch(std::int64_t step) override {
-        const std::uint32_t number = step;
-        const Objective& objective = run_.mixture.at(run_.common().train.seed, number);
-        const ObjectiveOptions options = run_.objective_options();
-        return choose([&](const Sentences& some) { return objective.batch(some, number, options, 64); },
-                      [&](const Sentence& s) { return objective.rows(s, options); });
-    }
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
         return run_.net().loss(tape, batch_.now(), run_.common().label_smoothing).total;
     }

@@ -10,16 +10,29 @@
 
 namespace masquerade {
 
+namespace {
+
+BatchMaker halves_batches(const UniVaeRun& run) {
+    const auto options = std::make_shared<const ObjectiveOptions>(run.objective_options());
+    // In masked diffusion, every sentence has all places in the decoder half.
+    const std::size_t places = run.model.unmasks() ? std::size_t(run.model.options.max_length) - 1 : 0;
+    return {[=, &run](const Sentences& some, std::uint32_t step) {
+                return halves_batch(run.model, some, step, *options, 64);
+            },
+            [=](const Sentence& s, std::uint32_t) { return std::max(tokens_in(s), places); }};
+}
+
+}  // namespace
+
+UniVaeTask::UniVaeTask(UniVaeRun& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out)
+    : SentenceTask(run, std::move(train), std::move(held_out), halves_batches(run)), run_(run) {}
+
 LatentNoise UniVaeTask::noise_of(const Batch& part) const {
     return run_.model.space.noise(part.names(), run_.settings.train.seed, step_);
 }
 
 std::string UniVaeTask::next_batch(std::int64_t step) {
-    // In masked diffusion, every sentence has all places in the decoder half.
-    const std::size_t places = run_.model.unmasks() ? std::size_t(run_.model.options.max_length) - 1 : 0;
-    const std::string bucket =
-        choose([&](const Sentences& some) { return halves_batch(run_.model, some, step, options_, 64); },
-               [&](const Sentence& s) { return std::max(tokens_in(s), places); });
+    const std::string bucket = SentenceTask::next_batch(step);
     step_ = step;
     if (step == 0) run_.model.start(batch_.all(), [&](const Batch& part) { return noise_of(part); });
     return bucket;

@@ -8,8 +8,7 @@ namespace masquerade {
 
 class UniVaeTask : public SentenceTask {
   public:
-    UniVaeTask(UniVaeRun& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out)
-        : SentenceTask(run, std::move(train), std::move(held_out)), run_(run), options_(run.objective_options()) {}
+    UniVaeTask(UniVaeRun& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out);
 
     std::string next_batch(std::int64_t step) override;
     Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) override;
@@ -30,7 +29,6 @@ class UniVaeTask : public SentenceTask {
     LatentNoise noise_of(const Batch& part) const;
 
     UniVaeRun& run_;
-    const ObjectiveOptions options_;
     std::uint32_t step_ = 0;  // the step whose batch was chosen
     UniVae::Loss last_;       // of the current part
     UniVae::Coded coded_;

@@ -35,7 +35,8 @@ AttentionCall::AttentionCall(const char* op, const View& queries, const Views& s
       dropout(rule.dropout),
       documents(documents_of_call),
       covered(covered_by_call) {
-    check_attention(op, q, kv, graph, rule, lse);
+    check_attention_tensors(op, q, kv, rule, lse);
+    check_attention_graph(op, q, kv, graph);
     find_covered_rows(op, q, graph, covered_by_call);
     documents_of_call.clear();
     const int count = int(graph.queries.size());

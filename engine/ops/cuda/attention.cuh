@@ -369,7 +369,7 @@ __device__ void put_two(S* to, int c, float x, float y, int columns, bool aligne
 
 // Keeps the tables of the last 8 segment graphs (attention masks) in GPU memory, because all layers of a model use the
 // same mask, in the forward and in the backward. An entry is found by comparing all that the tables depend on. A
-// caller may therefore change a graph between two calls.
+// caller may therefore change a graph between two calls. A graph is checked when it gets an entry.
 //
 // No function of this class waits for the GPU or reads from it. A step that is captured as a CUDA graph sends its own
 // tables and never uses tables that were sent before the capture. The captures of similar steps therefore record the
@@ -381,6 +381,7 @@ class TableKeeper {
         for (int s = 0; s < kv.count; s++) sizes.push_back(kv[s].rows());
         for (const Kept& kept : kept_)
             if (kept.capture == capture_number() && kept.sizes == sizes && same(kept.graph, graph)) return kept.tables;
+        check_attention_graph(op, q, kv, graph);
         std::vector<char> covered;
         find_covered_rows(op, q, graph, covered);
         Kept& kept = kept_[next_++ % (sizeof kept_ / sizeof *kept_)];

@@ -450,7 +450,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
 void attention_backward(View dy, View q, Views kv, View y, View lse, const SegmentGraph& graph, AttentionRule rule,
                         Grad dq, Grads dkv) {
     const char* op = "attention_backward";
-    check_attention(op, q, kv, graph, rule, lse);
+    check_attention_tensors(op, q, kv, rule, lse);
     check_attention_gradients(op, kv, dkv);
     const int D = int(q.columns()) / rule.heads;
     float* delta = workspace<Delta>(q.rows() * rule.heads);

@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(Sizes::threads, Sizes::blocks)
 
 void attention_forward(View q, Views kv, const SegmentGraph& graph, AttentionRule rule, View y, View lse) {
     const char* op = "attention_forward";
-    check_attention(op, q, kv, graph, rule, lse);
+    check_attention_tensors(op, q, kv, rule, lse);
     const int D = int(q.columns()) / rule.heads;
     for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
         for_tile_sizes<S>(D, graph, [&](auto sizes) {

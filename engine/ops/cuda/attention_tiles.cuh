@@ -5,6 +5,7 @@
 // Pairs of tiles that are not listed are never computed, and kernels need nothing else of the mask.
 #pragma once
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "engine/ops/attention.h"
@@ -51,20 +52,22 @@ struct TilePlanner {
     std::vector<int> tile_of[4];     // tile_of[s][row]: the key tile that contains this row of key/value tensor s
     std::vector<int> key_tile_of;    // for each visit (pair of a query tile and a key tile): the key tile
     std::vector<int> query_tile_of;  // for each visit (pair of a query tile and a key tile): the query tile
-    // seen_in_tile[t][i] has a bit for each key of key tile t; it is set if row i of the current query tile sees the
-    // key. If no row sees a key of tile t, seen_in_tile[t] is empty.
-    std::vector<std::vector<std::uint64_t> > seen_in_tile;
-    std::vector<int> touched;  // the key tiles whose seen_in_tile is not empty
+    // seen_in_tile[t * queries_a_tile + i] has a bit for each key of key tile t; it is set if row i of the current query
+    // tile sees the key.
+    std::vector<std::uint64_t> seen_in_tile;
+    std::vector<int> touched;      // the key tiles of which some row of the current query tile sees a key
+    std::vector<char> is_touched;  // for each key tile, whether it is in `touched`
 
     TilePlanner(const SegmentGraph& g, int queries, int keys) : graph(g), queries_a_tile(queries), keys_a_tile(keys) {}
 
     // Cuts the rows of key/value tensor number `source` into tiles. Tiles also end where a key segment begins or
     // ends, so that each tile lies either wholly inside or wholly outside a segment.
     void cut_keys(int source, int rows) {
-        std::vector<int> cuts = {0, rows};
+        std::vector<int> cuts = {0};
         for (const KeySegment& key : graph.keys)
             if (key.source == source) cuts.insert(cuts.end(), {key.begin, key.end});
-        std::sort(cuts.begin(), cuts.end());
+        cuts.push_back(rows);
+        if (!std::is_sorted(cuts.begin(), cuts.end())) std::sort(cuts.begin(), cuts.end());
         tile_of[source].resize(rows);
         for (std::size_t c = 1; c < cuts.size(); c++)
             for (int row = cuts[c - 1]; row < cuts[c]; row += keys_a_tile) {
@@ -74,13 +77,16 @@ struct TilePlanner {
             }
     }
 
-    void visit(int key_tile, int first_channel, const std::vector<std::uint64_t>* seen) {
+    std::uint64_t* seen_of(int key_tile) { return &seen_in_tile[std::size_t(key_tile) * std::size_t(queries_a_tile)]; }
+
+    // `seen`: the words of seen_in_tile of the key tile; null if every row sees every key.
+    void visit(int key_tile, int first_channel, const std::uint64_t* seen) {
         const AttentionTile &queries = plan.query_tiles.back(), &keys = plan.key_tiles[key_tile];
         const std::uint64_t all = ~std::uint64_t(0) >> (64 - keys.rows());
         const bool whole =
-            !seen || std::all_of(seen->begin(), seen->end(), [all](std::uint64_t bits) { return bits == all; });
+            !seen || std::all_of(seen, seen + queries.rows(), [all](std::uint64_t bits) { return bits == all; });
         plan.visits.push_back({keys.row, keys.rows_and_source, first_channel, whole ? -1 : int(plan.seen.size())});
-        if (!whole) plan.seen.insert(plan.seen.end(), seen->begin(), seen->begin() + queries.rows());
+        if (!whole) plan.seen.insert(plan.seen.end(), seen, seen + queries.rows());
         key_tile_of.push_back(key_tile);
         query_tile_of.push_back(int(plan.query_tiles.size()) - 1);
     }
@@ -102,16 +108,16 @@ struct TilePlanner {
             const auto channel_of = [&](int t) { return first_channel + plan.key_tiles[t].row - key.begin; };
             const bool whole = sees_whole(q, k);
             if (!whole) {
-                seen_in_tile.resize(plan.key_tiles.size());
+                seen_in_tile.resize(plan.key_tiles.size() * std::size_t(queries_a_tile));
+                is_touched.resize(plan.key_tiles.size());
                 for (int i = 0; i < rows; i++)
                     each_run(graph, q, row + i, k, [&](int from, int to) {
                         while (from < to) {
                             const int t = tiles[from];
                             const AttentionTile& tile = plan.key_tiles[t];
                             const int stop = std::min(to, tile.row + tile.rows());
-                            std::vector<std::uint64_t>& seen = seen_in_tile[t];
-                            if (seen.empty()) seen.assign(rows, 0), touched.push_back(t);
-                            seen[i] |= ~std::uint64_t(0) >> (64 - (stop - from)) << (from - tile.row);
+                            if (!std::exchange(is_touched[t], 1)) touched.push_back(t);
+                            seen_of(t)[i] |= ~std::uint64_t(0) >> (64 - (stop - from)) << (from - tile.row);
                             from = stop;
                         }
                     });
@@ -119,8 +125,9 @@ struct TilePlanner {
             for (int t = begin; whole && t < end; t++) visit(t, channel_of(t), nullptr);
             std::sort(touched.begin(), touched.end());
             for (int t : touched) {
-                visit(t, channel_of(t), &seen_in_tile[t]);
-                seen_in_tile[t].clear();
+                visit(t, channel_of(t), seen_of(t));
+                std::fill_n(seen_of(t), rows, 0);
+                is_touched[t] = 0;
             }
             touched.clear();
             first_channel += AttentionDropout::channels_of(key);

@@ -89,7 +89,7 @@ void query_key_value_forward(View x, View wq, View bq, View wkv, View bkv, View 
         return linear_rotary_forward(x, wkv, bkv, positions, rotary_table, turned, kv);
     }
     check_rotary(q, positions, rotary_table, int(q.columns()));
-    check_rotary(kv, positions, rotary_table, turned);
+    check_turned(kv, rotary_table, turned);
     both.shape = {x.rows(), w.rows()};
     both.data = workspace<QueryKeyValue, char>(std::int64_t(both.bytes()));
     linear_forward(x, w, b, both);
@@ -110,7 +110,7 @@ void query_key_value_backward(View dq, View dkv, View x, View wq, View wkv, View
         return linear_rotary_backward(dkv, x, wkv, positions, rotary_table, turned, {dx.view, true}, dwkv, dbkv);
     }
     check_rotary(dq, positions, rotary_table, int(dq.columns()));
-    check_rotary(dkv, positions, rotary_table, turned);
+    check_turned(dkv, rotary_table, turned);
     both.shape = {x.rows(), w.rows()};
     both.data = workspace<QueryKeyValueGrad, char>(std::int64_t(both.bytes()));
     const int D = int(rotary_table.columns()), Q = int(dq.columns()), K = int(dkv.columns());

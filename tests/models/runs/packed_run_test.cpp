@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tests training on a packed text: in every family that reads text, it has the bits of training on the same text in
-// memory, also if the run is resumed. Contradictions between a packed text and the options of a run are refused.
+// memory, also if the run is resumed, and if another thread makes the batches. Contradictions between a packed text and the options of a run are refused.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -10,6 +10,7 @@
 #include "tests/folder.h"
 #include "tests/models/runs/tiny_family.h"
 #include "tests/train/tiny_run.h"
+#include "models/runs/sentence_task.h"
 #include "models/runs/training.h"
 
 using namespace masquerade;
@@ -48,11 +49,22 @@ Strings words_of(const Family& kind, const Strings& more) {
     return words;
 }
 
-void train_to(Training& training, std::int64_t steps) {
+// If `ahead` is true, the batch of the next step is made by another thread, as on a GPU.
+void train_to(Training& training, std::int64_t steps, bool ahead = false) {
+    auto* const task = dynamic_cast<SentenceTask*>(training.task.get());
+    REQUIRE(task);
+    CHECK(!task->ahead);
+    task->ahead = ahead;
     training.options.steps = steps;
     training.options.minutes = 0;
     training.trainer().quiet = true;
     training.trainer().run(never);
+}
+
+std::string text_of(const std::vector<std::uint64_t>& place) {
+    std::string all;
+    for (const std::uint64_t number : place) all += std::to_string(number) + "\n";
+    return all;
 }
 
 // Returns the log of a run without clock times.
@@ -87,20 +99,20 @@ TEST_CASE("packed run: every family trains on a packed text to the bits of the t
                 CAPTURE(pairs);
                 const Texts texts(pairs);
                 const auto run = [&](const std::string& out, const std::string& data, const std::string& vocabulary,
-                                     std::int64_t steps) {
+                                     std::int64_t steps, bool ahead) {
                     NewTraining wanted;
                     wanted.words = words_of(kind, more);
                     wanted.data = data, wanted.vocabulary = vocabulary, wanted.out = texts.folder.file(out);
                     Training training(wanted);
-                    train_to(training, steps);
+                    train_to(training, steps, ahead);
                     return bits_of(training.run->parameters.values());
                 };
-                const std::vector<char> expected = run("memory", texts.file, texts.vocabulary, 14);
-                CHECK(run("packed-run", texts.packed, "", 14) == expected);
+                const std::vector<char> expected = run("memory", texts.file, texts.vocabulary, 14, false);
+                CHECK(run("packed-run", texts.packed, "", 14, true) == expected);
                 CHECK(log_of(texts.folder.file("packed-run")) == log_of(texts.folder.file("memory")));
-                run("halves", texts.packed, "", 5);
+                run("halves", texts.packed, "", 5, true);
                 Training rest(texts.folder.file("halves"), {});
-                train_to(rest, 14);
+                train_to(rest, 14, true);
                 CHECK(bits_of(rest.run->parameters.values()) == expected);
                 if (const std::string prior = "/step-000014/prior.safetensors";
                     std::filesystem::exists(texts.folder.file("memory") + prior))
@@ -110,6 +122,29 @@ TEST_CASE("packed run: every family trains on a packed text to the bits of the t
                     CHECK(joined(more) != "prior_sentences=30");
             }
     }
+}
+
+TEST_CASE("batches ahead: steps out of order, and a position, have the batches that one thread makes") {
+    const auto batches = [](bool ahead) {
+        const auto settings = tiny(find_family("unilm"));
+        Config keys;
+        settings->declare(keys);
+        keys.set("objective=mlm");
+        const TrainingText text = text_for(TextKind::sentences);
+        const auto run =
+            find_family("unilm").fresh(*settings, train_vocabulary(text.train, 200), DType::f32, Device::cpu);
+        const std::unique_ptr<Task> task = run->task(text);
+        dynamic_cast<SentenceTask&>(*task).ahead = ahead;
+        std::string all;
+        for (const int step : {0, 1, 7, 7, 3}) {
+            task->next_batch(step);
+            all += task->first_documents(200) + text_of(task->place());
+        }
+        task->move_to({1, 5});
+        task->next_batch(4);
+        return all + task->first_documents(200) + text_of(task->place());
+    };
+    CHECK(batches(true) == batches(false));
 }
 
 TEST_CASE("packed run: what contradicts the packed text is refused") {
