@@ -69,7 +69,8 @@ class WordCounter {
     int unknown_;
 };
 
-// A list of sentences, in memory or in a packed text (data/packed_text.h), which may be larger than memory.
+// A list of sentences, in memory or in a packed text (data/packed_text.h), which may be larger than memory. Several
+// threads may read it at the same time.
 class SentenceList {
   public:
     virtual ~SentenceList() = default;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <system_error>
 
 namespace masquerade {
 namespace {
@@ -77,7 +78,11 @@ std::string SentenceTask::next_batch(std::int64_t step) {
     }
     batch_ = std::move(chosen->batch);
     place_ = std::move(chosen->place);
-    if (ahead) next_ = std::async(std::launch::async, [this, step] { return choose(step + 1); });
+    try {
+        if (ahead) next_ = std::async(std::launch::async, [this, step] { return choose(step + 1); });
+    } catch (const std::system_error&) {
+        ahead = false;  // the system has no thread left
+    }
     return batch_.bucket();
 }
 

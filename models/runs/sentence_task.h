@@ -24,8 +24,9 @@ Strings cut_warning(std::int64_t cut, std::int64_t all, const char* what, const 
 Strings unknown_warning(const ReadCounts& counts);
 Strings lost_warnings(const Run& run, const SentenceList& sentences);
 
-// How a task makes the batches of its steps. Another thread may call these functions during the step before. So they
-// must own what they use, apart from the run and its settings, and must not touch a device.
+// How a task makes the batches of its steps. Another thread may call these functions during the step before. They may
+// read of the run only what does not change during training, such as settings and masks. They must not read weights,
+// call objective_options(), which fills a cache, or touch a device.
 struct BatchMaker {
     std::function<Batch(const Sentences&, std::uint32_t step)> make;
     // Returns the size of a sentence in this step; the sizes of a batch add up to the setting batch_tokens or less.

@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -175,10 +177,15 @@ template <class R, class... Arguments>
 void take_value(Message& m, std::function<R(Arguments...)>& f) {
     std::uint64_t number;
     take(m, number);
-    std::vector<R> known(sizeof...(Arguments) == 0 ? results_ahead : 0);
-    for (R& each : known) take(m, each);
-    f = [number, known, next = std::size_t(0)](const std::decay_t<Arguments>&... arguments) mutable {
-        if (next < known.size()) return known[next++];
+    // Copies of f share the results that were sent ahead.
+    const auto ahead = std::make_shared<std::deque<R>>(sizeof...(Arguments) == 0 ? results_ahead : 0);
+    for (R& each : *ahead) take(m, each);
+    f = [number, ahead](const std::decay_t<Arguments>&... arguments) {
+        if (!ahead->empty()) {
+            R first = std::move(ahead->front());
+            ahead->pop_front();
+            return first;
+        }
         Message call;
         call.kind = Kind::callback;
         put(call, number), (put(call, arguments), ...);

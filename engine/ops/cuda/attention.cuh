@@ -454,8 +454,9 @@ void for_tile_sizes(int D, const SegmentGraph& graph, F f) {
     } else {
         std::int64_t in_tiles_of_16 = 0, in_tiles_of_64 = 0;
         for (const QuerySegment& q : graph.queries) {
-            in_tiles_of_16 += (q.end - q.begin + 15) / 16 * 16;
-            in_tiles_of_64 += (q.end - q.begin + 63) / 64 * 64;
+            const std::int64_t rows = std::int64_t(q.end) - q.begin;
+            in_tiles_of_16 += (rows + 15) / 16 * 16;
+            in_tiles_of_64 += (rows + 63) / 64 * 64;
         }
         const bool short_segments = in_tiles_of_64 > 2 * in_tiles_of_16;
         if (D == 128)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tests training on a packed text: in every family that reads text, it has the bits of training on the same text in
-// memory, also if the run is resumed, and if another thread makes the batches. Contradictions between a packed text and the options of a run are refused.
+// memory, also if the run is resumed, and if another thread makes the batches. Contradictions between a packed text and
+// the options of a run are refused.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -145,6 +146,32 @@ TEST_CASE("batches ahead: steps out of order, and a position, have the batches t
         return all + task->first_documents(200) + text_of(task->place());
     };
     CHECK(batches(true) == batches(false));
+}
+
+TEST_CASE("batches ahead: an error of the other thread is that of the step whose batch it makes") {
+    struct Failing : SentenceTask {
+        Failing(Run& run, std::vector<Sentence> train)
+            : SentenceTask(run, in_memory(std::move(train)), {},
+                           {[](const Sentences&, std::uint32_t step) {
+                                if (step == 2) throw BadInput("no batch of step 2");
+                                return Batch();
+                            },
+                            [](const Sentence& s, std::uint32_t) { return s.size(); }}) {
+            ahead = true;
+        }
+        Tensor* loss(Tape&, std::int64_t, std::int64_t) override { return nullptr; }
+    };
+    const auto settings = tiny(find_family("unilm"));
+    const TrainingText text = text_for(TextKind::sentences);
+    const auto run = find_family("unilm").fresh(*settings, train_vocabulary(text.train, 200), DType::f32, Device::cpu);
+    Failing task(*run, encode_lines(run->tokenizer, text.train, 16));
+    task.next_batch(0);
+    task.next_batch(1);
+    const std::vector<std::uint64_t> place = task.place();
+    CHECK_SAYS(message_of<BadInput>([&] { task.next_batch(2); }), "no batch of step 2");
+    CHECK(task.place() == place);
+    task.next_batch(3);
+    task.next_batch(1);  // the batch of step 2, which the other thread now makes, is never asked for
 }
 
 TEST_CASE("packed run: what contradicts the packed text is refused") {
