@@ -401,7 +401,8 @@ else
 ptx-test: ; @$(MAKE) CUDA_ARCHS=90 CUDA_BUILD=$(BUILDS)/cuda-ptx $@
 endif
 
-# A lab: what holds of docs/labs/NN/lab.cpp, or of another FILE in its place. The check is compiled once.
+# A lab: what holds of docs/labs/NN/lab.cpp, or of another FILE in its place. The check is compiled once, with -O1 if the
+# student's file has -O0 (also in tools/make/grade.sh): its own formulas take most of the time.
 labs := $(patsubst docs/labs/%/check.cpp,%,$(wildcard docs/labs/*/check.cpp))
 override LAB := $(or $(filter $(LAB) 0$(LAB),$(labs)),$(LAB))
 lab_flags := $(shell cat docs/labs/$(LAB)/flags 2>/dev/null || echo -O0)

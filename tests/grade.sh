@@ -233,6 +233,7 @@ is 'all solutions' "ann ${all% }|" "$(graded 60 "$students/ann")"
 mkdir "$students/kay"
 sed -E 's/^Canvas draw_canvas\(/static int below(int n, std::function<double()> draw) { return int(draw() * n); }\n&/; s/int\(uniform\(\) \* \(n \+ 1\)\)/below(n + 1, uniform)/; s/uniform\(\) \* \(n - i\) < wanted/below(n - i, uniform) < wanted/' docs/labs/solutions/09.cpp > "$students/kay/09.cpp"
 is 'a function that is copied' '2 kay 12/12|' "$(grep -c 'below(n .* uniform)' "$students/kay/09.cpp") $(graded 20 --labs 09 "$students/kay")"
+
 is 'a table' 'ben 0/6|cleo late|dan error|finn 0/6 02: its check was edited;|gail error 02: a link out of the folder, no file, or more than a megabyte;|=1+1 4/6|' \
     "$(graded 2 --labs 02 --csv "$folder/table.csv" --results-json "$folder/json" "$students"/{ben,cleo,dan,finn,gail,=1+1})"
 is 'the table as CSV' 'submission,lab 02,total,of,notes|"ben",0,0,6,""|"cleo",0,0,6," 02: late;"|"dan",0,0,6," 02: error;"|"finn",0,0,6," 02: its check was edited;"|"gail",0,0,6," 02: error; 02: a link out of the folder, no file, or more than a megabyte;"|"'"'"'=1+1",4,4,6,""|' \

@@ -149,12 +149,17 @@ inline std::string caught(const std::function<std::string()>& f) {
 // student's functions. 0: no such limit.
 inline unsigned seconds_alone = 0;
 
+// Returns LAB_SECONDS, the limit of processor time of a whole run, or `otherwise` if it is not set.
+inline unsigned seconds_of_run(unsigned otherwise) {
+    const char* const given = std::getenv("LAB_SECONDS");
+    return given ? std::max(1u, unsigned(std::strtoul(given, nullptr, 10))) : otherwise;
+}
+
 // Runs f in a child process, so that other parts of the check still run if f crashes. Returns the result of f, or a
 // message if f throws an exception, if the child process crashes, or if it takes more than `seconds` seconds of
-// processor time or three times as long by the clock. LAB_SECONDS, the limit of a whole run, limits f, too.
+// processor time or three times as long by the clock. The limit of a whole run limits f, too.
 inline std::string alone(unsigned seconds, const std::function<std::string()>& f) {
-    if (const char* const most = std::getenv("LAB_SECONDS"))
-        seconds = std::min(seconds, std::max(1u, unsigned(std::strtoul(most, nullptr, 10))));
+    seconds = std::min(seconds, seconds_of_run(seconds));
     int ends[2];
     if (pipe(ends) != 0) return "no pipe";
     std::fflush(stdout);

@@ -7,8 +7,8 @@
 namespace masquerade {
 
 // Checks the arguments of rotary and linear_rotary. x is the tensor that is rotated: the input of rotary, or the output
-// of the linear layer in linear_rotary. check_turned() leaves out the positions, so that they are checked once if two
-// tensors have the same.
+// of the linear layer in linear_rotary. check_turned() does not check the positions. If two tensors are rotated by the
+// same positions, check_rotary() is called for the first, and check_turned() for the second.
 inline void check_turned(const View& x, const View& rotary_table, int columns) {
     const std::int64_t D = rotary_table.columns();
     if (D % 2 || columns % D || columns > x.columns())

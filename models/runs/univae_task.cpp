@@ -13,13 +13,12 @@ namespace masquerade {
 namespace {
 
 BatchMaker halves_batches(const UniVaeRun& run) {
-    const auto options = std::make_shared<const ObjectiveOptions>(run.objective_options());
     // In masked diffusion, every sentence has all places in the decoder half.
     const std::size_t places = run.model.unmasks() ? std::size_t(run.model.options.max_length) - 1 : 0;
-    return {[=, &run](const Sentences& some, std::uint32_t step) {
-                return halves_batch(run.model, some, step, *options, 64);
+    return {[&run, options = run.objective_options()](const Sentences& some, std::uint32_t step) {
+                return halves_batch(run.model, some, step, options, 64);
             },
-            [=](const Sentence& s, std::uint32_t) { return std::max(tokens_in(s), places); }};
+            [places](const Sentence& s, std::uint32_t) { return std::max(tokens_in(s), places); }};
 }
 
 }  // namespace

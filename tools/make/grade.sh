@@ -76,7 +76,7 @@ prepare() {
     # Most of the time goes into the headers of the engine, so they are compiled once.
     [ ${#links[@]} = 0 ] || own "${flags[@]}" -pthread -w -x c++-header "$folder/lab.h" -o "$tree/docs/labs/$1/lab.h.gch"
     [ ! -f "${LAB_CHECKS:-}/$1/check.o" ] || check=$LAB_CHECKS/$1/check.o
-    own "${flags[@]}" -w -D_GLIBCXX_ASSERTIONS -DLAB_JUDGE "$check" "$folder/remote.cpp" "$work/judge.o" -pthread "${links[@]}" \
+    own "${flags[@]/#-O0/-O1}" -w -D_GLIBCXX_ASSERTIONS -DLAB_JUDGE "$check" "$folder/remote.cpp" "$work/judge.o" -pthread "${links[@]}" \
         ${links:+-lfmt} -o "$work/judge-$1"
     chmod -R go+rX "$tree"
     # The empty lab must compile. If it does not, no submission can, and a table of errors would look like their fault.

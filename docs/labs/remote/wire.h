@@ -77,8 +77,8 @@ inline void send(int file, const Message& m) {
     all += m.bytes;
     all_of([](int f, void* p, std::size_t n) { return write(f, p, n); }, file, all.data(), all.size());
 }
-// Receives a message. The other process sends nothing more before it has an answer, so the first call may read as much
-// as there is.
+// Receives a message. The first call reads all bytes that have arrived: they belong to this message, because the other
+// process sends the next one only after an answer.
 inline Message receive(int file) {
     std::uint64_t head[2];
     char first[4096];

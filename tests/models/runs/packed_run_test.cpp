@@ -125,16 +125,23 @@ TEST_CASE("packed run: every family trains on a packed text to the bits of the t
     }
 }
 
-TEST_CASE("batches ahead: steps out of order, and a position, have the batches that one thread makes") {
-    const auto batches = [](bool ahead) {
+// A run of mlm on sentences.
+struct OnSentences {
+    TrainingText text = text_for(TextKind::sentences);
+    std::unique_ptr<Run> run;
+    OnSentences() {
         const auto settings = tiny(find_family("unilm"));
         Config keys;
         settings->declare(keys);
         keys.set("objective=mlm");
-        const TrainingText text = text_for(TextKind::sentences);
-        const auto run =
-            find_family("unilm").fresh(*settings, train_vocabulary(text.train, 200), DType::f32, Device::cpu);
-        const std::unique_ptr<Task> task = run->task(text);
+        run = find_family("unilm").fresh(*settings, train_vocabulary(text.train, 200), DType::f32, Device::cpu);
+    }
+};
+
+TEST_CASE("batches ahead: steps out of order, and a position, have the batches that one thread makes") {
+    const auto batches = [](bool ahead) {
+        const OnSentences tiny;
+        const std::unique_ptr<Task> task = tiny.run->task(tiny.text);
         dynamic_cast<SentenceTask&>(*task).ahead = ahead;
         std::string all;
         for (const int step : {0, 1, 7, 7, 3}) {
@@ -161,10 +168,8 @@ TEST_CASE("batches ahead: an error of the other thread is that of the step whose
         }
         Tensor* loss(Tape&, std::int64_t, std::int64_t) override { return nullptr; }
     };
-    const auto settings = tiny(find_family("unilm"));
-    const TrainingText text = text_for(TextKind::sentences);
-    const auto run = find_family("unilm").fresh(*settings, train_vocabulary(text.train, 200), DType::f32, Device::cpu);
-    Failing task(*run, encode_lines(run->tokenizer, text.train, 16));
+    const OnSentences tiny;
+    Failing task(*tiny.run, encode_lines(tiny.run->tokenizer, tiny.text.train, 16));
     task.next_batch(0);
     task.next_batch(1);
     const std::vector<std::uint64_t> place = task.place();
