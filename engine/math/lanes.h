@@ -104,6 +104,39 @@ void store(OneLane, N n, bfloat16* to, bool add, F f) {
     if (i < n) store_some(i, int(n - i));
 }
 #endif
+// Two results of one function, such as two sums over one row, a value and its derivative, or a rotated pair of numbers.
+template <class A>
+struct Two {
+    A first, second;
+};
+// Does the same as store() for the two results of f(i), which go to x[i] and y[i]. x and y may be the same array; y[i] is
+// then stored or added after x[i].
+#ifdef HAS_WARPS
+template <class S, class F>
+HD void store_two(OneLane, int n, S* x, bool add_x, S* y, bool add_y, F f) {
+    for (int i = 0; i < n; i++) {
+        const auto two = f(i);
+        put(x[i], two.first, add_x);
+        put(y[i], two.second, add_y);
+    }
+}
+#else
+template <class S, class F>
+void store_two(OneLane lane, int n, S* x, bool add_x, S* y, bool add_y, F f) {
+    using A = decltype(f(n).first);
+    constexpr int tile = 64;
+    A first[tile], second[tile];
+    for (int begin = 0; begin < n; begin += tile) {
+        const int count = n - begin < tile ? n - begin : tile;
+        for (int k = 0; k < count; k++) {
+            const auto two = f(begin + k);
+            first[k] = two.first, second[k] = two.second;
+        }
+        store(lane, count, x + begin, add_x, [&](int k) { return first[k]; });
+        store(lane, count, y + begin, add_y, [&](int k) { return second[k]; });
+    }
+}
+#endif
 // Adds up 16 partial sums in pairs, and returns the total. Partial sum k contains the terms i with i mod 16 = k. The 16
 // partial sums are independent and can be computed at the same time. The order of the additions is fixed, so the bits
 // of the result do not depend on the width of the vectors that the compiler chooses.
@@ -123,11 +156,6 @@ HD auto sum(OneLane, int n, F f) {
     for (int k = 0; i + k < n; k++) part[k] += f(i + k);
     return sum_of_parts(part);
 }
-// Two results of one function, such as two sums over one row, a value and its derivative, or a rotated pair of numbers.
-template <class A>
-struct Two {
-    A first, second;
-};
 // Returns the sums of f(i) and of g(i) for i < n, in one pass.
 template <class F, class G>
 HD auto sums(OneLane, int n, F f, G g) {
@@ -179,6 +207,10 @@ HD void each(WarpLanes w, int n, F f) {
 template <class S, class F>
 HD void store(WarpLanes w, int n, S* to, bool add, F f) {
     for (int i = lane_of(w); i < n; i += 32) put(to[i], f(i), add);
+}
+template <class S, class F>
+HD void store_two(WarpLanes w, int n, S* x, bool add_x, S* y, bool add_y, F f) {
+    each(w, n, [&](int i) { store_two(OneLane(), 1, x + i, add_x, y + i, add_y, [&](int) { return f(i); }); });
 }
 template <class F>
 HD auto sum(WarpLanes w, int n, F f) {

@@ -12,31 +12,35 @@ namespace masquerade::DEVICE {
 template <class A>
 struct Drop {
     const int *document, *position;
-    Stream stream;
+    KeyedStream stream;
     std::uint32_t threshold;
     A scale;
 
-    // Sets to[i] = f(i, drop, A(x[i]) ...) for each of the C columns i of row n or, if `add` is true, adds f(...) to
-    // to[i]. `to` and each x are of type Row. drop(v) returns v / (1 - rate) if dropout keeps column i of this row,
-    // else 0. If the rate is 0, no random numbers are drawn.
-    template <class Lanes, class To, class F, class... X>
-    HD void store_row(Lanes lanes, std::int64_t n, int C, To to, bool add, F f, X... x) const {
-        if (threshold == 0)
-            return store(lanes, C, to, add, [&](auto i) {
-                return f(
-                    i, [](A v) { return v; }, A(x[i])...);
-            });
+    // Calls f(lane, begin, count, drop) for parts of row n, which has C columns. drop(k, v) returns v / (1 - rate) if
+    // dropout keeps column begin + k of this row, else 0; k < count. If the rate is 0, no random numbers are drawn.
+    template <class Lanes, class F>
+    HD void each_part(Lanes lanes, std::int64_t n, int C, F f) const {
+        if (threshold == 0) return f(lanes, 0, C, [](auto, A v) { return v; });
         // `least` and `kept` are local copies of members. The compiler must assume that a store can change a member,
         // and would load the member again after each store.
         const std::uint32_t least = threshold;
         const A kept = scale;
         each_draw(lanes, stream, document[n], position[n], C,
                   [&](auto lane, int begin, int count, const std::uint32_t* words) {
-                      store(lane, count, to + begin, add, [&](auto k) {
-                          return f(
-                              begin + k, [&](A u) { return dropout(u, words[k], least, kept); }, A(x[begin + k])...);
-                      });
+                      f(lane, begin, count, [&](auto k, A v) { return dropout(v, words[k], least, kept); });
                   });
+    }
+
+    // Sets to[i] = f(i, drop, A(x[i]) ...) for each of the C columns i of row n or, if `add` is true, adds f(...) to
+    // to[i]. `to` and each x are of type Row. drop(v) returns v / (1 - rate) if dropout keeps column i, else 0.
+    template <class Lanes, class To, class F, class... X>
+    HD void store_row(Lanes lanes, std::int64_t n, int C, To to, bool add, F f, X... x) const {
+        each_part(lanes, n, C, [&](auto lane, int begin, int count, auto drop) {
+            store(lane, count, to + begin, add, [&](auto k) {
+                return f(
+                    begin + k, [&](A v) { return drop(k, v); }, A(x[begin + k])...);
+            });
+        });
     }
 };
 

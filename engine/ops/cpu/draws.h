@@ -12,6 +12,8 @@
 
 namespace masquerade::cpu {
 
+using KeyedStream = Stream;  // a GPU also keeps the keys of the rounds (cuda/draws.cuh)
+
 #if defined(__AVX512F__)
 constexpr int counters = 8;
 #elif defined(__AVX2__)

@@ -57,8 +57,7 @@ struct AttentionInput {
     float scale2;                    // scale log2(e): exp(scale s) = 2^(scale2 s)
     bool aligned;                    // whether each head of each row begins at a multiple of 16 bytes
     const int *document, *position;  // for each query row; they select the random bits of dropout
-    std::uint32_t step;              // of the stream of dropout
-    RoundKeys keys;                  // of this stream
+    KeyedStream stream;              // of dropout
     AttentionDropout dropout;
 };
 
@@ -309,8 +308,8 @@ struct TwoRows {
         const auto draw_from = [&](std::uint32_t from) {
 #pragma unroll
             for (int r = 0; r < 2; r++)
-                draws[r] = {{from + std::uint32_t(4 * b), position[r], document[r], input.step}};
-            philox_together(draws, input.keys);
+                draws[r] = input.stream.counter(document[r], position[r], from + std::uint32_t(4 * b));
+            philox_together(draws, input.stream.keys);
         };
         // The offset of the channel in its draw. It is always 0 if no key segments overlap.
         const unsigned odd = unsigned(channel) % AttentionDropout::keys_a_draw;
@@ -485,7 +484,7 @@ AttentionInput<S> attention_input(const char* op, const View& q, const Views& kv
     const double scale = 1 / std::sqrt(double(input.heads.D));
     input.scale = float(scale), input.scale2 = float(scale * 1.4426950408889634);
     input.document = rule.rows.document.data, input.position = rule.rows.position.data;
-    input.step = rule.stream.step, input.keys = RoundKeys(rule.stream);
+    input.stream = rule.stream;
     input.dropout = AttentionDropout(rule.dropout);
     return input;
 }

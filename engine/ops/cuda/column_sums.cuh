@@ -17,28 +17,31 @@ namespace masquerade::DEVICE {
 constexpr int rows_per_chunk = 64;
 
 // The number of columns that a lane sums: those of one packet of 16 bytes if all terms are computed from elements of
-// matrices (MatrixTerm) whose rows all begin at a multiple of 16 bytes, else 1. In this file, a `term` is the function
+// the same matrices (MatrixTerm), whose rows all begin at a multiple of 16 bytes, else 1. In this file, a `term` is the function
 // of (row, column) whose values are summed.
-template <class F>
+template <class... Terms>
 constexpr int columns_of_lane = 1;
-template <class S, class A, int count, class F>
-constexpr int columns_of_lane<MatrixTerm<S, A, count, F>> = per_packet<S>;
-template <class F>
-bool terms_in_packets(const F&) {
+template <class S, class A, int count, class... F>
+constexpr int columns_of_lane<MatrixTerm<S, A, count, F>...> = per_packet<S>;
+template <class... Terms>
+bool terms_in_packets(const Terms&...) {
     return false;
 }
-template <class S, class A, int count, class F>
-bool terms_in_packets(const MatrixTerm<S, A, count, F>& term) {
-    bool all = true;
-    for (const S* matrix : term.matrices) all = all && rows_in_packets(matrix, term.step);
-    return all;
+template <class S, class A, int count, class F, class... Others>
+bool terms_in_packets(const MatrixTerm<S, A, count, F>& term, const MatrixTerm<S, A, count, Others>&... others) {
+    const auto aligned = [&](const S* matrix) { return rows_in_packets(matrix, term.step); };
+    return std::all_of(term.matrices, term.matrices + count, aligned) && (term.has_same_matrices(others) && ...);
 }
 
-// Sets x[k] to term(row, c + k) for k < n. n is 1, or term is a MatrixTerm.
-template <class F, class A, int n>
-__device__ void read_terms(const F& term, std::int64_t row, int c, A (&x)[n]) {
+// Adds term t(row, c + k) to sums[t][k], for all terms and k < n. If n is not 1, the terms are MatrixTerms that have the
+// same matrices.
+template <class A, int n, class Term, class... Others>
+__device__ void add_terms(std::int64_t row, int c, A (&sums)[1 + sizeof...(Others)][n], const Term& term,
+                          const Others&... others) {
+    int t = 0;
     if constexpr (n == 1) {
-        x[0] = term(row, c);
+        sums[t++][0] += term(row, c);
+        ((sums[t++][0] += others(row, c)), ...);
     } else {
         constexpr int count = std::extent_v<decltype(term.matrices)>;
         A elements[count][n];
@@ -46,24 +49,18 @@ __device__ void read_terms(const F& term, std::int64_t row, int c, A (&x)[n]) {
         for (int m = 0; m < count; m++) read_numbers(term.matrices[m] + row * term.step + c, elements[m]);
 #pragma unroll
         for (int k = 0; k < n; k++) {
-            A at[count];
+            A x[count];
 #pragma unroll
-            for (int m = 0; m < count; m++) at[m] = elements[m][k];
-            x[k] = term.f(row, at);
+            for (int m = 0; m < count; m++) x[m] = elements[m][k];
+            t = 0;
+            sums[t++][k] += term.f(row, x);
+            ((sums[t++][k] += others.f(row, x)), ...);
         }
     }
 }
 
-template <class F, class A, int n>
-__device__ void add_terms(const F& term, std::int64_t row, int c, A (&sums)[n]) {
-    A x[n];
-    read_terms(term, row, c, x);
-#pragma unroll
-    for (int k = 0; k < n; k++) sums[k] += x[k];
-}
-
 // Writes the sums of the columns c to c + n - 1 of one chunk of 64 rows to `parts`, for each term a row of `width`
-// numbers. All terms are summed in one pass, so that a number that several of them need is read once. `width` is a
+// numbers. All terms are summed in one pass, which reads each matrix once. `width` is a
 // multiple of n, so that every lane can write its n sums as whole packets of 16 bytes if n is not 1.
 template <int n, class A, class... Terms>
 __device__ void sum_chunk(std::int64_t chunk, int c, std::int64_t rows, int width, A* parts, const Terms&... terms) {
@@ -73,10 +70,7 @@ __device__ void sum_chunk(std::int64_t chunk, int c, std::int64_t rows, int widt
     const int count = rows - first < rows_per_chunk ? int(rows - first) : rows_per_chunk;
     A sums[count_of_terms][n] = {};
 #pragma unroll 16
-    for (int i = 0; i < count; i++) {
-        int t = 0;
-        (add_terms(terms, first + i, c, sums[t++]), ...);
-    }
+    for (int i = 0; i < count; i++) add_terms(first + i, c, sums, terms...);
 #pragma unroll
     for (int t = 0; t < count_of_terms; t++) write_numbers(parts + (chunk * count_of_terms + t) * width + c, sums[t]);
 }
@@ -116,8 +110,8 @@ void launch_column_sums(std::int64_t rows, int columns, const ColumnSum<float, T
         };
         launch_chunk_sums<n>(rows, columns, start, sums...);
     };
-    constexpr int n = std::min({columns_of_lane<Terms>...});
-    if (n > 1 && (terms_in_packets(sums.term) && ...))
+    constexpr int n = columns_of_lane<Terms...>;
+    if (n > 1 && terms_in_packets(sums.term...))
         by_lanes_of(std::integral_constant<int, n>());
     else
         by_lanes_of(std::integral_constant<int, 1>());

@@ -40,6 +40,18 @@ struct RoundKeys {
     }
 };
 
+// A Stream with the keys of its rounds.
+struct KeyedStream {
+    std::uint32_t step = 0;
+    RoundKeys keys;
+    KeyedStream() = default;
+    HD KeyedStream(const Stream& stream) : step(stream.step), keys(stream) {}
+    // Returns the counter of Stream::at(document, position, block).
+    HD Four counter(std::uint32_t document, std::uint32_t position, std::uint32_t block) const {
+        return {{block, position, document, step}};
+    }
+};
+
 // Replaces each counter c by philox(c, key0, key1), where `keys` are the keys of the rounds.
 template <int n>
 HD void philox_together(Four (&all)[n], const RoundKeys& keys) {
@@ -56,9 +68,9 @@ HD void philox_together(Four (&all)[n], const RoundKeys& keys) {
 }
 
 // Returns stream.at(document, position, block).
-HD Four draw_at(const Stream& stream, std::uint32_t document, std::uint32_t position, std::uint32_t block) {
-    Four all[1] = {{{block, position, document, stream.step}}};
-    philox_together(all, RoundKeys(stream));
+HD Four draw_at(const KeyedStream& stream, std::uint32_t document, std::uint32_t position, std::uint32_t block) {
+    Four all[1] = {stream.counter(document, position, block)};
+    philox_together(all, stream.keys);
     return all[0];
 }
 

@@ -50,9 +50,9 @@ __global__ void __launch_bounds__(points_a_block) points_kernel(std::int64_t n, 
 // f(OneLane(), begin, count, words) for groups of up to four words. words[k] belongs to channel i = begin + k, and is
 // stream.at(document, position, i / 4)[i % 4].
 template <class F>
-HD void each_draw(WarpLanes lanes, const Stream& stream, int document, int position, int n, F f) {
+HD void each_draw(WarpLanes lanes, const KeyedStream& stream, int document, int position, int n, F f) {
     each(lanes, (n + 3) / 4, [&](int block) {
-        Four bits = draw_at(stream, std::uint32_t(document), std::uint32_t(position), std::uint32_t(block));
+        Four bits = draw_at(stream, document, position, block);
         f(OneLane{}, 4 * block, n - 4 * block < 4 ? n - 4 * block : 4, bits.v);
     });
 }
@@ -87,8 +87,8 @@ void launch_rows_and_sums(std::int64_t rows, int columns, const F& f, const Colu
 template <class Packed, class Plain, class A, class... Terms>
 void launch_rows_and_sums(std::int64_t rows, int columns, const TwoForms<Packed, Plain>& f,
                           const ColumnSum<A, Terms>&... sums) {
-    constexpr int n = std::min({columns_of_lane<Terms>...});
-    if (columns <= 0 || !(sums.to && ...) || !(terms_in_packets(sums.term) && ...) || !fits_packets(f.packed)) {
+    constexpr int n = columns_of_lane<Terms...>;
+    if (columns <= 0 || !(sums.to && ...) || !terms_in_packets(sums.term...) || !fits_packets(f.packed)) {
         launch_rows(rows, f);
         return launch_column_sums(rows, columns, sums...);
     }

@@ -101,6 +101,22 @@ HD void store(GroupLanes<count> lanes, int n, PacketRow<T> to, bool add, F f) {
         store(GroupLane<count>{}, count, to + first, add, [&](auto k) { return f(first + k); });
     });
 }
+template <int count, class T, class F>
+HD void store_two(GroupLane<count> lane, int, PacketRow<T> x, bool add_x, PacketRow<T> y, bool add_y, F f) {
+    float first[count], second[count];
+    each_of<count>(0, [&](auto k) {
+        const auto two = f(k);
+        first[k] = two.first, second[k] = two.second;
+    });
+    store(lane, count, x, add_x, [&](int k) { return first[k]; });
+    store(lane, count, y, add_y, [&](int k) { return second[k]; });
+}
+template <int count, class T, class F>
+HD void store_two(GroupLanes<count> lanes, int n, PacketRow<T> x, bool add_x, PacketRow<T> y, bool add_y, F f) {
+    each_group(lanes, n, [&](int begin) {
+        store_two(GroupLane<count>(), count, x + begin, add_x, y + begin, add_y, [&](auto k) { return f(begin + k); });
+    });
+}
 // The width D of a head is a multiple of `count`, so that a group belongs to one head.
 template <int count, class T, class F>
 HD void store_pairs(GroupLanes<count> lanes, int heads, int D, PacketRow<T> to, bool add, F f) {
@@ -134,14 +150,12 @@ HD auto sums(GroupLanes<count> lanes, int n, F f, G g) {
 // Like each_draw() of launch.cuh, but in groups of `count` columns: each lane calls f(GroupLane<count>(), begin, count,
 // words) for its groups.
 template <int count, class F>
-HD void each_draw(GroupLanes<count> lanes, const Stream& stream, int document, int position, int n, F f) {
+HD void each_draw(GroupLanes<count> lanes, const KeyedStream& stream, int document, int position, int n, F f) {
     each_group(lanes, n, [&](int begin) {
         std::uint32_t words[count];
         Four draws[count / 4];
-        for (int k = 0; k < count / 4; k++)
-            draws[k] = {{std::uint32_t(begin) / 4 + std::uint32_t(k), std::uint32_t(position), std::uint32_t(document),
-                         stream.step}};
-        philox_together(draws, RoundKeys(stream));
+        for (int k = 0; k < count / 4; k++) draws[k] = stream.counter(document, position, begin / 4 + k);
+        philox_together(draws, stream.keys);
         for (int k = 0; k < count; k++) words[k] = draws[k / 4].v[k % 4];
         f(GroupLane<count>{}, begin, count, words);
     });
