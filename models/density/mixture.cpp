@@ -23,8 +23,8 @@ GaussianMixture::GaussianMixture(Numbers weights, Numbers means, Numbers factor)
     : weights_(std::move(weights)), means_(std::move(means)), factor_(std::move(factor)) {
     const std::size_t M = weights_.size(), D = M ? means_.size() / M : 0;
     if (M == 0 || D == 0 || means_.size() != M * D || factor_.size() != D * D)
-        throw BadInput(text("a mixture has ", M, " weights, ", means_.size(), " numbers of means and ", factor_.size(),
-                            " of the factor; expected M, M D and D D"));
+        throw BadInput("a mixture has ", M, " weights, ", means_.size(), " numbers of means and ", factor_.size(),
+                       " of the factor; expected M, M D and D D");
     dimensions_ = D;
     double total = 0;
     bool good = true;
@@ -36,9 +36,9 @@ GaussianMixture::GaussianMixture(Numbers weights, Numbers means, Numbers factor)
         if (i / D < i % D) good &= factor_[i] == 0;
     }
     if (!good || !(std::fabs(total - 1) < 1e-6))
-        throw BadInput(text("a mixture of ", M, " components in ", D,
-                            " dimensions is no density: its weights must be positive and sum to 1 (they sum to ", total,
-                            "), its means finite, its factor lower triangular with a positive diagonal"));
+        throw BadInput("a mixture of ", M, " components in ", D,
+                       " dimensions is no density: its weights must be positive and sum to 1 (they sum to ", total,
+                       "), its means finite, its factor lower triangular with a positive diagonal");
     whitened_.middle.assign(D, 0);
     for (std::size_t i = 0; i < M * D; i++) whitened_.middle[i % D] += weights_[i / D] * means_[i];
     Numbers inverse(factor_);
@@ -199,7 +199,7 @@ Numbers covariance_of(const View& x, double floor) {
 
 Numbers factor_of(Numbers covariance, std::size_t D) {
     if (!cholesky(covariance.data(), D))
-        throw BadInput(text("the covariance of rows of ", D, " numbers is not positive definite; is one infinite?"));
+        throw BadInput("the covariance of rows of ", D, " numbers is not positive definite; is one infinite?");
     return covariance;
 }
 
@@ -213,8 +213,8 @@ Numbers factor_of(Numbers covariance, std::size_t D) {
 GaussianMixture GaussianMixture::fit(const View& x, int components, double floor, std::uint64_t seed) {
     if (!x || x.count() == 0) throw BadInput("a mixture needs at least one row to be fitted to");
     if (components < 1 || !(floor >= 0))
-        throw BadUsage(text("a mixture of ", components, " components with the floor ", floor,
-                            "; expected at least 1, and a floor from 0"));
+        throw BadUsage("a mixture of ", components, " components with the floor ", floor,
+                       "; expected at least 1, and a floor from 0");
     const std::size_t N = x.rows(), D = x.columns();
     const float* const rows = x.as<float>();
     Numbers covariance = covariance_of(x, floor);
@@ -266,7 +266,7 @@ GaussianMixture GaussianMixture::widened(const View& x) const {
 
 Numbers GaussianMixture::log_densities(const View& x) const {
     if (x.columns() != dimensions_)
-        throw Error(text("a density of rows of ", dimensions_, " numbers was asked about ", x.shape));
+        throw Error("a density of rows of ", dimensions_, " numbers was asked about ", x.shape);
     Numbers log_p(x.rows());
     each_row(*this, x, [&](std::size_t n, const float* s, double square) {
         const float most = top(OneLane{}, components(), [=](int k) { return s[k]; });

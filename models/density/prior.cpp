@@ -27,7 +27,7 @@ std::vector<std::uint32_t> numbers_in(const std::string& lengths) {
     std::istringstream in(lengths);
     for (std::string word; in >> word;)
         if (!read_number(word, all.emplace_back()))
-            throw BadInput(text("lengths hold ", clipped(word), ", expected whole numbers from 0 to ", UINT32_MAX));
+            throw BadInput("lengths hold ", clipped(word), ", expected whole numbers from 0 to ", UINT32_MAX);
     return all;
 }
 
@@ -37,7 +37,7 @@ MixturePrior MixturePrior::fit(const LatentSpace& space, const View& codes, std:
                                const std::vector<int>& lengths) {
     const std::int64_t N = codes.rows(), D = codes.columns();
     if (D != space.numbers())
-        throw Error(text("a prior was given codes ", codes.shape, "; expected (N, ", space.numbers(), ")"));
+        throw Error("a prior was given codes ", codes.shape, "; expected (N, ", space.numbers(), ")");
     const std::int64_t held_out = std::min(N / held_out_share, most_held_out);
     const int components = std::max<std::int64_t>(1, (N - held_out) / rows_a_component);
     // N is the number of codes, and D the number of dimensions. If N is small compared with D, the N codes hardly vary
@@ -69,7 +69,7 @@ int MixturePrior::draw_length(std::uint64_t seed, std::uint32_t line) const {
 
 void MixturePrior::know_lengths(std::vector<std::uint32_t> with_length) {
     const std::uint64_t all = std::accumulate(with_length.begin(), with_length.end(), std::uint64_t(0));
-    if (all > UINT32_MAX) throw BadInput(text("its lengths are of ", all, " sentences, expected at most ", UINT32_MAX));
+    if (all > UINT32_MAX) throw BadInput("its lengths are of ", all, " sentences, expected at most ", UINT32_MAX);
     with_length_ = std::move(with_length);
     with_any_length_ = all;
 }
@@ -123,12 +123,12 @@ MixturePrior MixturePrior::load(const std::string& path, const LatentSpace& spac
     };
     const std::int64_t D = space.numbers();
     if (said("layers") != std::to_string(space.layers()) || said("size") != space.sizes())
-        throw BadInput(text(path, " is a prior of ", said("layers"), " latent layers of ", said("size"),
-                            " numbers, the model has ", space.layers(), " of ", space.sizes()));
+        throw BadInput(path, " is a prior of ", said("layers"), " latent layers of ", said("size"),
+                       " numbers, the model has ", space.layers(), " of ", space.sizes());
     if (said("model") != hexadecimal(model))
-        throw BadInput(text(path,
-                            " was fitted to other weights than those beside it; fit it again with ./train "
-                            "--fit-prior RUN, or remove it"));
+        throw BadInput(path,
+                       " was fitted to other weights than those beside it; fit it again with ./train "
+                       "--fit-prior RUN, or remove it");
     const std::int64_t M = file.at("weights").shape.count();
     file.expect("means", {M, D}, DType::f32);  // a wrong shape is found before memory is allocated
     file.expect("factor", {D, D}, DType::f64);
@@ -140,7 +140,7 @@ MixturePrior MixturePrior::load(const std::string& path, const LatentSpace& spac
         prior.know_lengths(numbers_in(file.metadata().count("lengths") ? said("lengths") : ""));
         return prior;
     } catch (const BadInput& e) {
-        throw BadInput(text(path, ": ", e.what()));
+        throw BadInput(path, ": ", e.what());
     }
 }
 

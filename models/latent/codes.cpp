@@ -69,7 +69,7 @@ class Codes : public Points {
   public:
     Codes(Parameters* p, const std::string& path, const LatentOptions& o, const Latent* before)
         : Points(p, path, o, before), path_(path) {
-        if (o.size % o.groups) throw BadUsage(text("latent_size ", o.size, " does not divide into groups=", o.groups));
+        if (o.size % o.groups) throw BadUsage("latent_size ", o.size, " does not divide into groups=", o.groups);
         if (!p) return;
         const std::int64_t rows = std::int64_t(o.groups) * o.codes, D = o.size / o.groups;
         codes_ = p->add_state(path + ".codes", {rows, D}, {Init::normal, 1});

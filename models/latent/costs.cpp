@@ -13,9 +13,7 @@ void expect_fitting(const LatentOptions& o, const std::vector<LatentKind>& kinds
     const auto some = [&](unsigned traits) {
         return std::any_of(kinds.begin(), kinds.end(), [&](LatentKind kind) { return row_of(kind).traits & traits; });
     };
-    const auto refuse = [&](const char* setting, const char* why) {
-        throw BadUsage(text(setting, ": latent=", names, why));
-    };
+    const auto refuse = [&](const char* setting, const char* why) { throw BadUsage(setting, ": latent=", names, why); };
     if (kinds.empty()) return;
     if (o.learn_kappa && !some(LatentKindRow::kappa)) refuse("learn_kappa", " has no kappa");
     if (o.learn_kappa && o.kappa == 0)

@@ -75,7 +75,7 @@ Factors factors_of(const Tensor* weight, const Tensor* order, std::size_t n) {
     Factors f{numbers_of(weight->view()), {}};
     for (double r : numbers_of(order->view())) {
         if (!(r >= 0 && r < double(n)))
-            throw Error(text(order->path, " holds ", r, "; expected rows of a matrix, which are 0 to ", n - 1));
+            throw Error(order->path, " holds ", r, "; expected rows of a matrix, which are 0 to ", n - 1);
         f.order.push_back(std::size_t(r));
     }
     return f;
@@ -97,7 +97,7 @@ Numbers FlowSteps::Linear::operator()(const Numbers& x) const { return affine(we
 
 FlowSteps::FlowSteps(Parameters& p, const std::string& path, int size, const FlowOptions& o)
     : size_(size), from_(size - size / 2) {
-    if (size > 1024) throw BadUsage(text("a flow of vectors with ", size, " numbers: expected at most 1024"));
+    if (size > 1024) throw BadUsage("a flow of vectors with ", size, " numbers: expected at most 1024");
     const bool lu = o.linear == "lu";
     for (int s = 0; s < o.steps; s++) {
         const std::string name = text(path, ".", s);

@@ -154,7 +154,7 @@ const LatentKindRow& find_latent(const std::string& name) { return find_named(la
 const LatentKindRow& row_of(LatentKind kind) {
     for (const LatentKindRow& row : latent_kinds())
         if (row.kind == kind) return row;
-    throw Error(text("latent kind ", int(kind), " has no row in latent_kinds()"));
+    throw Error("latent kind ", int(kind), " has no row in latent_kinds()");
 }
 
 }  // namespace masquerade

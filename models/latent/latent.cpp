@@ -37,9 +37,9 @@ LatentLayer::LatentLayer(Parameters& p, const std::string& path, int width, doub
         in_ = Linear(p, path + ".in", width, latent->inputs(), deviation);
         out_ = Linear(p, path + ".out", o.size, width, o.out_deviation > 0 ? o.out_deviation : latent->out_deviation());
     } else if (o.size != width || latent->inputs() != width) {
-        throw BadUsage(text("latent_projection=false: latent=", row_of(o.kind).name, " reads ", latent->inputs(),
-                            " numbers and makes ", o.size, ", and a row has ", width, "; expected latent_size=", width,
-                            " and a kind of latent that reads as many numbers as it makes"));
+        throw BadUsage("latent_projection=false: latent=", row_of(o.kind).name, " reads ", latent->inputs(),
+                       " numbers and makes ", o.size, ", and a row has ", width, "; expected latent_size=", width,
+                       " and a kind of latent that reads as many numbers as it makes");
     }
     if (o.norm) norm_ = LayerNorm(p, path + ".norm", width, eps);
     if (o.source_prior) prior_ = Linear(p, path + ".prior", width, latent->inputs(), deviation);

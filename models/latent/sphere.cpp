@@ -164,9 +164,9 @@ double log_sphere_surface(int dimensions) {
 SphereDistribution::SphereDistribution(int dimensions, double kappa, SphereKind kind, int fineness)
     : kind_(kind), dimensions_(dimensions), kappa_(kappa), knots_(fineness * knots_each) {
     const char* name = kind == SphereKind::vmf ? "von Mises-Fisher" : "power-spherical";
-    if (dimensions < 2) throw Error(text(name, ": ", dimensions, " dimensions; a direction needs at least 2"));
+    if (dimensions < 2) throw Error(name, ": ", dimensions, " dimensions; a direction needs at least 2");
     if (!(kappa >= 0 && kappa <= largest_kappa))
-        throw Error(text(name, ": kappa is ", kappa, "; it must lie in [0, ", largest_kappa, "]"));
+        throw Error(name, ": kappa is ", kappa, "; it must lie in [0, ", largest_kappa, "]");
 
     Density density(kind, dimensions, kappa);
     Distribution distribution(density, fineness * panels_each);

@@ -73,8 +73,7 @@ class SegmentBuilder {
 template <class Sees>
 void add_bits(SegmentGraph& graph, QuerySegment& q, const Sees& sees) {
     const std::int64_t n = q.end - q.begin, begin = graph.bits.size() * 32ll, end = begin + n * n;
-    if (end > INT_MAX)
-        throw Error(text("mask: ", end, " bits for a batch, at most ", INT_MAX, "; use smaller batches"));
+    if (end > INT_MAX) throw Error("mask: ", end, " bits for a batch, at most ", INT_MAX, "; use smaller batches");
     q.bits_begin = int(begin);
     graph.bits.resize((end + 31) / 32);
     for (std::int64_t i = 0, bit = begin; i < n; i++)

@@ -30,8 +30,7 @@ int keys_of(const SegmentGraph& graph, const QuerySegment& q) {
 
 void expect_per_row(const char* what, std::size_t found, const Documents& documents) {
     if (found != std::size_t(rows_of(documents)))
-        throw Error(
-            text("mask: ", found, " numbers for ", what, ", expected one for each of ", rows_of(documents), " rows"));
+        throw Error("mask: ", found, " numbers for ", what, ", expected one for each of ", rows_of(documents), " rows");
 }
 
 }  // namespace
@@ -182,7 +181,7 @@ SegmentGraph block_streams_mask(const Documents& documents, const std::vector<in
         for (int row = first, next; row < end; row = next) {
             const int part = row < target ? first : target, part_end = row < target ? target : end;
             if (row > part && block[row] < block[row - 1])
-                throw Error(text("mask: block ", block[row], " in row ", row, " follows block ", block[row - 1]));
+                throw Error("mask: block ", block[row], " in row ", row, " follows block ", block[row - 1]);
             for (next = row + 1; next < part_end && block[next] == block[row];) next++;
             const int own = build.key(0, row, next, row - first);
             const auto blocks = block.begin();
@@ -207,7 +206,7 @@ SegmentGraph only_queries(const SegmentGraph& graph, const std::vector<int>& row
     for (std::size_t m = 0; m < rows.size(); m++) {
         const int row = rows[m];
         if (row < 0 || row >= int(segment_of.size()) || segment_of[row] < 0)
-            throw Error(text("mask: row ", row, " is in no query segment"));
+            throw Error("mask: row ", row, " is in no query segment");
         const int index = segment_of[row];
         const QuerySegment& whole = graph.queries[index];
         if (index == last && row == rows[m - 1] + 1) {
@@ -297,8 +296,8 @@ void add_window(QuerySegment& q, const Window& window) {
 
 SegmentGraph with_window(SegmentGraph graph, const Window& window) {
     if (window.radius < -1 || window.dilation < 1 || window.stride < 0 || window.globals < 0)
-        throw Error(text("window: radius ", window.radius, ", dilation ", window.dilation, ", stride ", window.stride,
-                         ", globals ", window.globals, "; expected at least -1, 1, 0, 0"));
+        throw Error("window: radius ", window.radius, ", dilation ", window.dilation, ", stride ", window.stride,
+                    ", globals ", window.globals, "; expected at least -1, 1, 0, 0");
     for (QuerySegment& q : graph.queries) add_window(q, window);
     return graph;
 }

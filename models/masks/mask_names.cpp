@@ -76,8 +76,8 @@ const std::vector<NamedMask>& named_masks() {
 const NamedMask& find_mask(const std::string& name) {
     for (const NamedMask& mask : named_masks())
         if (mask.name == name) return mask;
-    throw BadUsage(text("unknown mask ", name, "; there are ", joined(names_of(named_masks())),
-                        "; or say it in words: \"A full; B causal sees A\""));
+    throw BadUsage("unknown mask ", name, "; there are ", joined(names_of(named_masks())),
+                   "; or say it in words: \"A full; B causal sees A\"");
 }
 
 SegmentGraph make_mask(const std::string& name, const Documents& documents, const MaskDetails& details) {

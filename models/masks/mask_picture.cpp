@@ -83,8 +83,7 @@ Picture picture_of(const SegmentGraph& graph, const std::vector<std::string>& qu
 
 std::string as_text(const Picture& p) {
     const int room = page - row_label, count = p.keys.size(), width = std::min(3, room / std::max(1, count));
-    if (width < 1)
-        throw BadUsage(text("a picture of ", count, " keys does not fit ", page, " columns; at most ", room));
+    if (width < 1) throw BadUsage("a picture of ", count, " keys does not fit ", page, " columns; at most ", room);
     std::string picture = header(p.keys, width);
     for (std::size_t row = 0; row < p.queries.size(); row++) {
         std::string line = p.queries[row];
@@ -126,7 +125,7 @@ Picture mask_picture(const std::string& name, int source, int target) {
     static const NamedMask by_words = {"in words", "", MaskRows::tokens, ""};
     const NamedMask& mask = mask_in_words(name) ? by_words : find_mask(name);
     if (source < 1 || target < 0)
-        throw BadUsage(text("a mask of ", source, " source, ", target, " target tokens; at least 1 and 0"));
+        throw BadUsage("a mask of ", source, " source, ", target, " target tokens; at least 1 and 0");
     Documents documents = {{source, target}};
     MaskDetails details = example_details(documents);
     std::vector<std::string> a = labels("a", source), b = labels("b", target), rows = a + b;

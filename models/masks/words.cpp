@@ -222,8 +222,7 @@ std::string words_of_table(const std::vector<std::vector<bool>>& sees) {
     std::string words;
     for (const std::vector<bool>& row : sees) {
         if (row.size() != sees.size())
-            throw BadUsage(
-                text("a mask of ", sees.size(), " rows and ", row.size(), " columns; expected as many of both"));
+            throw BadUsage("a mask of ", sees.size(), " rows and ", row.size(), " columns; expected as many of both");
         words += words.empty() ? "AB rows=" : "/";
         for (const bool seen : row) words += seen ? '1' : '0';
     }
@@ -242,8 +241,8 @@ std::vector<LayerWords> layer_words(const std::string& setting, const std::strin
             std::string bare = given;  // without the second colon of "layers 0:3: A full"
             if (std::count(bare.begin(), bare.end(), ':') > 1 && bare.back() == ':') bare.pop_back();
             if (read_range(bare, range, most))
-                throw BadUsage(text(setting, " \"", words, "\": \"", given,
-                                    "\" is no range of layers; expected I:J, as in layers 2:6"));
+                throw BadUsage(setting, " \"", words, "\": \"", given,
+                               "\" is no range of layers; expected I:J, as in layers 2:6");
             each = each.substr(each.find(given) + given.size());
         }
         each.erase(each.find_last_not_of(' ') + 1);
@@ -283,8 +282,6 @@ std::string LayerMasks::unwritable(bool goes_on, bool backward) const {
     return "";
 }
 
-void MaskWords::refuse(const std::string& why) const {
-    throw BadUsage(text("mask \"", printable(words, 120), "\": ", why));
-}
+void MaskWords::refuse(const std::string& why) const { throw BadUsage("mask \"", printable(words, 120), "\": ", why); }
 
 }  // namespace masquerade

@@ -8,7 +8,7 @@
 namespace masquerade {
 
 AttentionWords::AttentionWords(const std::string& words, int layers) {
-    const auto refuse = [&](const std::string& why) { throw BadUsage(text("attention \"", words, "\": ", why)); };
+    const auto refuse = [&](const std::string& why) { throw BadUsage("attention \"", words, "\": ", why); };
     const AttentionKind* const softmax = &find_attention("softmax");
     of_layers_.assign(layers, {softmax, softmax});
     for (const LayerWords& each : layer_words("attention", words, layers)) {

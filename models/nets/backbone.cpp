@@ -10,22 +10,21 @@ Backbone::Backbone(Parameters& p, const BackboneOptions& o, const Place& place)
     // An encoder has only source rows (part 0), a decoder has only target rows (part 1), and a single stack has both.
     const int first_part = place.cross ? 1 : 0, last_part = place.head ? 1 : 0;
     if (o.width % o.heads || (o.rotary && o.width / o.heads % 2))
-        throw BadUsage(text("width ", o.width, " does not divide into ", o.heads,
-                            " heads of an even size; choose width = heads * an even number"));
+        throw BadUsage("width ", o.width, " does not divide into ", o.heads,
+                       " heads of an even size; choose width = heads * an even number");
     if (o.rotary_value && !o.rotary)
         throw BadUsage("rotary_value=true needs rotary=true: values are rotated only where keys are");
     if (o.heads % o.key_heads())
-        throw BadUsage(text("kv_heads is ", o.kv_heads, ", which does not divide heads, ", o.heads,
-                            ": each head of keys is read by as many heads of queries"));
+        throw BadUsage("kv_heads is ", o.kv_heads, ", which does not divide heads, ", o.heads,
+                       ": each head of keys is read by as many heads of queries");
     for (int i = 0; i < o.layers; i++)
         for (int part = first_part; part <= last_part; part++) {
             const AttentionKind& kind = kinds_.of(i, part);
             if (o.rotary && !kind.rotates)
-                throw BadUsage(text("attention ", kind.name,
-                                    " has no place for rotary positions; leave rotary out, or set rotary=false"));
+                throw BadUsage("attention ", kind.name,
+                               " has no place for rotary positions; leave rotary out, or set rotary=false");
             if (o.key_heads() != o.heads && !kind.groups_heads)
-                throw BadUsage(
-                    text("attention ", kind.name, " has as many heads of keys as of queries; leave kv_heads out"));
+                throw BadUsage("attention ", kind.name, " has as many heads of keys as of queries; leave kv_heads out");
         }
     const double eps = o.pre_norm ? std::max(o.eps, 1e-6) : o.eps;
     const AttentionShape attention{o.width,    o.heads, o.deviation, o.rotary_value, o.positions, o.attention_options,
@@ -89,10 +88,10 @@ Tensor* Backbone::embed(Tape& tape, const TokenRows& rows) const {
     auto scope = tape.scope(prefix_ + "embedding");
     for (int position : rows.positions)
         if (position < 0 || position >= options.positions)
-            throw Error(text("embedding: position ", position, " lies outside [0, ", options.positions, ")"));
+            throw Error("embedding: position ", position, " lies outside [0, ", options.positions, ")");
     for (int type : rows.types)
         if (type < 0 || type >= options.types)
-            throw Error(text("embedding: type ", type, " lies outside [0, ", options.types, ")"));
+            throw Error("embedding: type ", type, " lies outside [0, ", options.types, ")");
     Tensor* x = embedding(tape, tape.ints(rows.ids), token_, "token");  // (N,E): N rows, E the width of the embedding
     x = add(tape, x, embedding(tape, tape.ints(rows.types), type_, "type"), "token_type");
     if (position_) x = add(tape, x, embedding(tape, tape.ints(rows.positions), position_, "position"), "sum");

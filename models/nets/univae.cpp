@@ -14,34 +14,33 @@ namespace {
 UniVaeOptions complete(UniVaeOptions o) {
     const int L = o.backbone.layers, K = o.latent_at.empty() ? o.latent_layers : int(o.latent_at.size());
     if (K < 0 || K > L - (K > 0 ? 1 : 0))
-        throw BadUsage(text(o.latent_at.empty() ? "latent_layers is " : "the layers of latent_at are ", K, " of ", L,
-                            " layers; at least one layer must stay below the latents"));
+        throw BadUsage(o.latent_at.empty() ? "latent_layers is " : "the layers of latent_at are ", K, " of ", L,
+                       " layers; at least one layer must stay below the latents");
     if (o.latent_layers == 0 && K > 0)
         throw BadUsage("latent_layers=0 has no latents, and latent_at names layers of them: leave out one of the two");
     o.latent_layers = K;
     for (int l = o.latent_at.size(); l < K; l++) o.latent_at.push_back(L - K + l);
     for (int l = 0; l < K; l++)
         if (const int at = o.latent_at[l], least = l > 0 ? o.latent_at[l - 1] + 1 : 1; at < least || at >= L)
-            throw BadUsage(text("latent_at has layer ", at, " of ", L, "; expected layers that rise, from 1 to ", L - 1,
-                                ": one stays below the latents"));
+            throw BadUsage("latent_at has layer ", at, " of ", L, "; expected layers that rise, from 1 to ", L - 1,
+                           ": one stays below the latents");
     if (o.latent_sizes.size() <= 1)
         o.latent_sizes.assign(K, o.latent_sizes.empty() ? o.latent.size : o.latent_sizes[0]);
     if (int(o.latent_sizes.size()) != K)
-        throw BadUsage(text("latent_size has ", o.latent_sizes.size(), " numbers, for ", K,
-                            " latent layers; expected one, or one for each"));
+        throw BadUsage("latent_size has ", o.latent_sizes.size(), " numbers, for ", K,
+                       " latent layers; expected one, or one for each");
     if (o.latent_kinds.empty()) o.latent_kinds.assign(K, o.latent.kind);
     if (int(o.latent_kinds.size()) != K)
-        throw BadUsage(text("latent_kinds has ", o.latent_kinds.size(), " kinds, for ", K,
-                            " latent layers; expected one for each"));
+        throw BadUsage("latent_kinds has ", o.latent_kinds.size(), " kinds, for ", K,
+                       " latent layers; expected one for each");
     if (o.conditional && K == 0)
         throw BadUsage("conditional=true needs latents, and latent_layers is 0; a run of unilm does without latents");
     if (o.conditional && !o.mask.empty())
         throw BadUsage("conditional=true has masks of its own, which mask= cannot replace: leave out mask=");
     const bool inserts = o.decoder == UniVaeOptions::Decoder::insertion;
     if (o.decoder != UniVaeOptions::Decoder::causal && K == 0)
-        throw BadUsage(text("decoder=", inserts ? "insertion" : "diffusion",
-                            " needs latents, and latent_layers is 0; a ", "run of ",
-                            inserts ? "insertion" : "unilm with objective=diffusion", " does without latents"));
+        throw BadUsage("decoder=", inserts ? "insertion" : "diffusion", " needs latents, and latent_layers is 0; a ",
+                       "run of ", inserts ? "insertion" : "unilm with objective=diffusion", " does without latents");
     if (inserts && !o.mask.empty())
         throw BadUsage("decoder=insertion has masks of its own, which mask= cannot replace: leave out mask=");
     if (inserts) o.backbone.head_rows = o.insertion.head_rows();
@@ -79,8 +78,8 @@ UniVae::UniVae(Parameters& p, const UniVaeOptions& o)
       space(latents) {
     expect_fitting(o.latent, options.latent_layers > 0 ? options.latent_kinds : std::vector{o.latent.kind});
     if (o.backbone.positions < 2 * o.max_length)
-        throw BadUsage(text("positions is ", o.backbone.positions,
-                            ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length));
+        throw BadUsage("positions is ", o.backbone.positions,
+                       ", both halves of a sentence need 2 * max_length = ", 2 * o.max_length);
     for (int i = 0; i < o.backbone.layers; i++)
         if (const int mask = masks->of_layers()[i]; mask >= 0)
             masks->masks()[mask].expect_bottleneck(latent_of(i) >= 0, unmasks());

@@ -96,7 +96,7 @@ Tokens form_of(const Tokens& tokens, const FrequentTokens& frequent) {
 
 Closeness compare(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses) {
     if (references.size() != hypotheses.size())
-        throw Error(text("compare: ", references.size(), " references but ", hypotheses.size(), " hypotheses"));
+        throw Error("compare: ", references.size(), " references but ", hypotheses.size(), " hypotheses");
     if (references.empty()) return {};
     double equal = 0, met = 0, tokens = 0, changed = 0;
     for (std::size_t i = 0; i < references.size(); i++) {

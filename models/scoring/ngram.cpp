@@ -26,8 +26,8 @@ auto find(Level& level, std::u32string_view gram) {
 
 Ngram::Ngram(int order, int vocabulary, const std::vector<Tokens>& sentences) : vocabulary_(vocabulary) {
     if (order < 1 || vocabulary < 0)
-        throw Error(text("an n-gram model of order ", order, " over ", vocabulary,
-                         " symbols; the order is at least 1, the symbols at least 0"));
+        throw Error("an n-gram model of order ", order, " over ", vocabulary,
+                    " symbols; the order is at least 1, the symbols at least 0");
     levels_.resize(order + 1);
     levels_[0].grams = {{{}, 0, 1.0 / (vocabulary + 1)}};
     for (const Tokens& sentence : sentences) text_ += marked(sentence);
@@ -129,7 +129,7 @@ Numbers Ngram::log_probabilities(const Tokens& sentence) const {
 
 void Ngram::check(int symbol, int last) const {
     if (symbol < 0 || symbol > last)
-        throw Error(text("an n-gram model of ", vocabulary_, " symbols was given ", symbol, ", expected 0 to ", last));
+        throw Error("an n-gram model of ", vocabulary_, " symbols was given ", symbol, ", expected 0 to ", last);
 }
 
 }  // namespace masquerade

@@ -63,8 +63,8 @@ LabelledSplit split_labels(const Strings& labels, int most, std::uint64_t seed, 
         split.train.insert(split.train.end(), lines.begin(), lines.end());
     }
     if (split.classes < 2 || split.test.empty() || split.train.empty())
-        throw BadInput(
-            text("labels need two classes and five lines at least, found ", split.classes, " and ", labels.size()));
+        throw BadInput("labels need two classes and five lines at least, found ", split.classes, " and ",
+                       labels.size());
     return split;
 }
 

@@ -33,8 +33,8 @@ TrainingRuns::TrainingRuns(const std::vector<Tokens>& lines) {
         text_.push_back(line_end);
     }
     if (text_.size() > UINT32_MAX)
-        throw BadInput(
-            text("the training text has ", text_.size(), " words and lines; at most ", UINT32_MAX, " can be searched"));
+        throw BadInput("the training text has ", text_.size(), " words and lines; at most ", UINT32_MAX,
+                       " can be searched");
     places_.resize(text_.size());
     std::iota(places_.begin(), places_.end(), 0u);
     std::sort(places_.begin(), places_.end(), [&](std::uint32_t a, std::uint32_t b) {

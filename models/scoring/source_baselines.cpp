@@ -24,8 +24,8 @@ std::string first_characters(std::string_view line, std::size_t n) {
 
 NearestSource::NearestSource(const Strings& sources) {
     if (sources.empty() || sources.size() > UINT32_MAX)
-        throw BadInput(
-            text("the nearest of ", sources.size(), " training sources is asked for; there must be 1 to ", UINT32_MAX));
+        throw BadInput("the nearest of ", sources.size(), " training sources is asked for; there must be 1 to ",
+                       UINT32_MAX);
     std::vector<Bag> bags;
     for (const std::string& source : sources) bags.push_back(read(source));
 

@@ -83,8 +83,8 @@ struct Cutter {
 
 void check_pairs(const char* measure, const Strings& references, const Strings& hypotheses) {
     if (references.size() != hypotheses.size())
-        throw Error(text(measure, ": ", references.size(), " references but ", hypotheses.size(),
-                         " hypotheses; one of each is a pair"));
+        throw Error(measure, ": ", references.size(), " references but ", hypotheses.size(),
+                    " hypotheses; one of each is a pair");
 }
 
 long ngram_count(const Tokens& tokens, int n) { return std::max(0l, long(tokens.size()) - n + 1); }

@@ -297,12 +297,12 @@ void pseudo_masks(Batch& b, const ObjectiveOptions&) { b.graph = pseudo_mask(b.p
 
 void expect_fitting(const Objective& objective, const Sentence& s, const ObjectiveOptions& o) {
     if (objective.has(Objective::mask_token) && o.mask < 0)
-        throw BadUsage(text("objective ", objective.name, " needs [MASK] in the vocabulary, which has none"));
+        throw BadUsage("objective ", objective.name, " needs [MASK] in the vocabulary, which has none");
     if (objective.has(Objective::pairs) && s.target.empty())
-        throw BadInput(text("objective ", objective.name, " needs pairs, but sentence ", s.name,
-                            " has no target; give text with source<TAB>target on every line"));
+        throw BadInput("objective ", objective.name, " needs pairs, but sentence ", s.name,
+                       " has no target; give text with source<TAB>target on every line");
     if (s.ids.size() < 2 && s.asked.empty())
-        throw Error(text("sentence ", s.name, " has ", s.ids.size(), " tokens, expected [CLS] ... [SEP]"));
+        throw Error("sentence ", s.name, " has ", s.ids.size(), " tokens, expected [CLS] ... [SEP]");
 }
 
 // Word dropout (Bowman et al. 2016): in the target rows of UniVAE's decoder half, replaces randomly drawn tokens by
@@ -319,8 +319,8 @@ void hide_words(Batch& batch, std::uint32_t step, const ObjectiveOptions& o) {
 double weight_of(const std::string& word, const std::string& words) {
     double weight = 0;
     if (!read_number(word, weight) || !(weight > 0) || weight > 1e9)
-        throw BadUsage(
-            text("objective ", words, ": ", word, " is no weight; expected a number above 0, as in mlm:2,unilm:1"));
+        throw BadUsage("objective ", words, ": ", word,
+                       " is no weight; expected a number above 0, as in mlm:2,unilm:1");
     return weight;
 }
 

@@ -19,9 +19,9 @@ namespace {
 Tokens wanted_of(const Sentence& s, const ObjectiveOptions& o) {
     const int n = s.ids.size();
     Tokens wanted = s.target.empty() ? Tokens(s.ids.begin() + 1, s.ids.end()) : s.target;
-    if (n > o.longest) throw Error(text("a sentence has ", n, " tokens, expected 2 to max_length = ", o.longest));
+    if (n > o.longest) throw Error("a sentence has ", n, " tokens, expected 2 to max_length = ", o.longest);
     if (int(wanted.size()) >= o.longest)
-        throw Error(text("a target has ", wanted.size(), " tokens, expected less than max_length = ", o.longest));
+        throw Error("a target has ", wanted.size(), " tokens, expected less than max_length = ", o.longest);
     return wanted;
 }
 

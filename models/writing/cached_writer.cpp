@@ -159,9 +159,8 @@ void CachedWriter::run_step(const std::vector<Row>& rows, int width) {
     if (!asked_ && memory_.next) {
         for (std::size_t i = 0; i < rows.size(); i++)
             if (rows.size() != std::size_t(memory_.next.rows()) || rows[i].source != int(i))
-                throw Error(text("the first step has ", rows.size(), " rows, and row ", i, " is of source ",
-                                 rows[i].source, "; expected one row for each of the ", memory_.next.rows(),
-                                 " sources, in order"));
+                throw Error("the first step has ", rows.size(), " rows, and row ", i, " is of source ", rows[i].source,
+                            "; expected one row for each of the ", memory_.next.rows(), " sources, in order");
         predict(memory_.next);
         asked_ = true;
         return;

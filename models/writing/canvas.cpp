@@ -21,9 +21,9 @@ void check(const CanvasOptions& o) {
         throw BadUsage("--sure-end needs finalization=slot: with finalization=sequence, no single slot can end");
     if (!(o.threshold >= 0 || o.threshold == -1) || !(o.sure_end >= 0 && o.sure_end <= 1) ||
         !std::isfinite(o.end_penalty) || o.longest < 0 || o.most_rounds < 0)
-        throw BadUsage(text(
+        throw BadUsage(
             "insertion needs a threshold, a length and rounds of 0 or more, a finite end penalty and a sure end in [0,1], found ",
-            o.threshold, ", ", o.longest, ", ", o.most_rounds, ", ", o.end_penalty, ", ", o.sure_end));
+            o.threshold, ", ", o.longest, ", ", o.most_rounds, ", ", o.end_penalty, ", ", o.sure_end);
 }
 
 namespace {
@@ -31,8 +31,8 @@ namespace {
 void check(const Canvas& canvas, std::size_t scored) {
     const std::size_t slots = canvas.tokens.size() + 1;
     if (!canvas.closed.empty() && canvas.closed.size() != slots)
-        throw Error(text("a canvas of ", slots, " slots says of ", canvas.closed.size(), " whether they are closed"));
-    if (scored != slots) throw Error(text("the model scored ", scored, " slots of ", slots));
+        throw Error("a canvas of ", slots, " slots says of ", canvas.closed.size(), " whether they are closed");
+    if (scored != slots) throw Error("the model scored ", scored, " slots of ", slots);
 }
 
 double joint(const SlotScore& s) { return s.place + s.content; }
@@ -66,7 +66,7 @@ std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canv
     double best_end = -INFINITY;
     for (std::size_t l = 0; l < scores.size(); l++) {
         const SlotScore& s = scores[l];
-        if (std::isnan(joint(s) + s.end)) throw BadInput(text("slot ", l, " has a score that is not a number"));
+        if (std::isnan(joint(s) + s.end)) throw BadInput("slot ", l, " has a score that is not a number");
         const double end = s.end - o.end_penalty;
         best_end = std::max(best_end, s.place + end);
         if (!canvas.closed.empty() && canvas.closed[l]) continue;
@@ -113,7 +113,7 @@ std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts
         for (std::size_t i : open) asked.push_back(&starts[i]);
         auto scores = model.score(asked);
         if (scores.size() != asked.size())
-            throw Error(text("the model scored ", scores.size(), " canvases of ", asked.size()));
+            throw Error("the model scored ", scores.size(), " canvases of ", asked.size());
         std::vector<std::size_t> still_open;
         for (std::size_t n = 0; n < open.size(); n++) {
             Canvas& canvas = starts[open[n]];

@@ -21,10 +21,10 @@ double log_sum_exp(const Numbers& x) {
 
 CanvasOptions canvas_options(const SearchOptions& options, Finalization finalization, int longest) {
     if (options.beams > 1 || options.samples > 0)
-        throw BadUsage(text("insertion writes greedily, or in parallel (--parallel), but ",
-                            options.beams > 1 ? text("a beam of ", options.beams, " was asked for")
-                                              : text(options.samples, " samples of tokens were asked for"),
-                            ": beams and samples are not possible"));
+        throw BadUsage("insertion writes greedily, or in parallel (--parallel), but ",
+                       options.beams > 1 ? text("a beam of ", options.beams, " was asked for")
+                                         : text(options.samples, " samples of tokens were asked for"),
+                       ": beams and samples are not possible");
     const SearchOptions usual;
     if (options.minimum != usual.minimum || options.no_repeat_ngram != usual.no_repeat_ngram ||
         options.repetition_penalty != usual.repetition_penalty || options.length_penalty != usual.length_penalty ||

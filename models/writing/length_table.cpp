@@ -66,10 +66,9 @@ LengthTable LengthTable::read(const std::string& lines, const std::string& name)
         int source = 0, target = 0;
         std::int64_t times = 0;
         if (!(words >> source >> target >> times) || source < 0 || target < 0 || times < 1 || !(words >> std::ws).eof())
-            throw BadInput(
-                text(name, ":", number,
-                     ": expected three numbers (tokens of a source, tokens of a target, how often), found \"",
-                     printable(line), "\""));
+            throw BadInput(name, ":", number,
+                           ": expected three numbers (tokens of a source, tokens of a target, how often), found \"",
+                           printable(line), "\"");
         table.counts_[source][target] = times;
     }
     return table;

@@ -64,8 +64,8 @@ void look(Work& work, const Logits& logits, const SearchOptions& options, std::u
         scores.read(logits.all + std::int64_t(beam.row) * logits.V, logits.V);
     const double log_sum = scores.log_sum();
     if (!std::isfinite(log_sum))
-        throw Error(text("search: logits of the source of line ", source.line, ", step ", step,
-                         ", hold NaN or infinity, or nothing else than minus infinity"));
+        throw Error("search: logits of the source of line ", source.line, ", step ", step,
+                    ", hold NaN or infinity, or nothing else than minus infinity");
     // As in Hugging Face's generate, the repetition penalty changes logits if there is one beam, else log p.
     const bool one = options.beams == 1;
     work.searched->rules.apply(scores, beam.written, one ? 0 : log_sum);

@@ -11,12 +11,12 @@ namespace {
 
 void at_least(const char* name, double found, double least) {
     if (!(found >= least) || std::isinf(found))
-        throw Error(text("search: ", name, " is ", found, ", expected a number from ", least));
+        throw Error("search: ", name, " is ", found, ", expected a number from ", least);
 }
 
 void in_vocabulary(const char* name, const Tokens& ids, int V) {
     for (int id : ids)
-        if (id < 0 || id >= V) throw Error(text("search: ", name, " holds token ", id, ", the vocabulary has ", V));
+        if (id < 0 || id >= V) throw Error("search: ", name, " holds token ", id, ", the vocabulary has ", V);
 }
 
 }  // namespace
@@ -29,12 +29,12 @@ void check(const SearchOptions& o, int V) {
     at_least("no_repeat_ngram", o.no_repeat_ngram, 0);
     at_least("minimum", o.minimum, 0);
     if (!(o.repetition_penalty > 0))
-        throw Error(text("search: repetition_penalty is ", o.repetition_penalty, ", expected above 0"));
-    if (o.n_best > o.beams) throw Error(text("search: n_best is ", o.n_best, ", but there are ", o.beams, " beams"));
+        throw Error("search: repetition_penalty is ", o.repetition_penalty, ", expected above 0");
+    if (o.n_best > o.beams) throw Error("search: n_best is ", o.n_best, ", but there are ", o.beams, " beams");
     if (o.samples > 0) {
         if (o.beams > 1) throw Error("search: samples and beams exclude each other; set one of them");
         if (!(o.temperature > 0)) throw Error("search: samples are drawn at a temperature above 0");
-        if (!(o.top_p >= 0 && o.top_p <= 1)) throw Error(text("search: top_p is ", o.top_p, ", expected from 0 to 1"));
+        if (!(o.top_p >= 0 && o.top_p <= 1)) throw Error("search: top_p is ", o.top_p, ", expected from 0 to 1");
         at_least("top_k", o.top_k, 0);
     }
     if (o.bert4keras && o.n_best > 1) throw Error("search: bert4keras' beam search has no n-best list");

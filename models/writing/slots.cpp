@@ -12,9 +12,9 @@ void PrefixSlots::start(const Slots& slots) {
 }
 
 void PrefixSlots::follow(const std::vector<NextToken::Row>& rows) {
-    if (written_ >= slots_.longest) throw Error(text("decode: a target of more than ", slots_.longest, " tokens"));
+    if (written_ >= slots_.longest) throw Error("decode: a target of more than ", slots_.longest, " tokens");
     if (rows.size() > std::size_t(slots_.count))
-        throw Error(text("decode: ", rows.size(), " prefixes, at most ", slots_.count, " were announced"));
+        throw Error("decode: ", rows.size(), " prefixes, at most ", slots_.count, " were announced");
     // A slot stores the tokens of one prefix. The first loop gives the slot of each parent prefix to the first prefix
     // that continues it. The second loop gives free slots to the other prefixes: if possible, the slot of a prefix of
     // the same source that nothing continues, because its first tokens are often the same.

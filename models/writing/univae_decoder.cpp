@@ -17,8 +17,7 @@ Tensor* latents_of(Tape& tape, const UniVae& model, const std::vector<const Deco
     Numbers z;
     for (const DecodeRequest* r : requests) {
         if (r->latent.size() != std::size_t(space.numbers()))
-            throw Error(
-                text("decode: a latent vector has ", r->latent.size(), " numbers, the model ", space.numbers()));
+            throw Error("decode: a latent vector has ", r->latent.size(), " numbers, the model ", space.numbers());
         z.insert(z.end(), r->latent.begin() + space.begin(l), r->latent.begin() + space.begin(l + 1));
     }
     return tape.constant("z", {std::int64_t(requests.size()), Z}, arithmetic_of(tape.dtype), z.data());

@@ -64,8 +64,8 @@ class Unmasking {
         c.place = canvas.asked[i];
         scores.read(logits, V);
         if (!std::isfinite(scores.log_sum()))
-            throw Error(text("unmask: logits of place ", c.place, " of the source of line ", canvas.line,
-                             " hold NaN or infinity, or nothing else than minus infinity"));
+            throw Error("unmask: logits of place ", c.place, " of the source of line ", canvas.line,
+                        " hold NaN or infinity, or nothing else than minus infinity");
         for (int id : search_.forbidden) scores.forbid(id);
         if (canvas.end >= 0 && !may_end(c.place)) scores.forbid(canvas.end);
         const std::vector<TokenScores::Token> best = scores.best(2);
@@ -280,9 +280,9 @@ void check_unmasking(const SearchOptions& s) {
         !(o.choice_temperature >= 0) || !(o.remask >= 0 && o.remask <= 1) || o.per_pass < 0 || o.steps < 0 ||
         o.steps > 65535 || o.block < 0)
         throw Error(
-            text("unmask: expected a known order and plan, a choice temperature of 0 or more, a remask share "
-                 "from 0 to 1 and at most 65535 steps, found ",
-                 o.order, ", ", o.plan, ", ", o.choice_temperature, ", ", o.remask, ", ", o.steps));
+            "unmask: expected a known order and plan, a choice temperature of 0 or more, a remask share "
+            "from 0 to 1 and at most 65535 steps, found ",
+            o.order, ", ", o.plan, ", ", o.choice_temperature, ", ", o.remask, ", ", o.steps);
 }
 
 std::vector<Written> unmask_canvases(PlaceModel& model, std::vector<MaskedCanvas> starts, const SearchOptions& options,
