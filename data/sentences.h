@@ -11,13 +11,12 @@
 #include <vector>
 
 #include "engine/base/permutation.h"
+#include "input/lists.h"
 #include "tokenizer/wordpiece.h"
 
 namespace masquerade {
 
 using Tokens = std::vector<int>;  // token ids
-using Strings = std::vector<std::string>;
-using Numbers = std::vector<double>;
 
 struct Sentence {
     std::vector<int> ids;  // [CLS], the tokens of the line, [SEP]

@@ -17,7 +17,7 @@ namespace masquerade {
 struct Choices {
     std::vector<int> begin = {0};  // index of each label's first target, then the number of all targets
     std::vector<int> tokens;       // the targets of all labels, one label after another
-    std::vector<double> shares;    // the weight of each target in the loss
+    Numbers shares;                // the weight of each target in the loss
     int size() const { return tokens.size(); }
     void push(int token, double share) {
         tokens.push_back(token);
@@ -29,7 +29,7 @@ struct Choices {
 // where words can be inserted: the slot between row rows[m] and the next row. The targets of the slot are in `choices`.
 struct Labels {
     std::vector<int> rows, tokens;  // one row index and one token id per label; row indices ascend
-    std::vector<double> weights;    // weight of each label in the loss; 0 for padding labels
+    Numbers weights;                // weight of each label in the loss; 0 for padding labels
     std::vector<int> begin = {0};   // real document b has the labels begin[b] .. begin[b+1]-1
     int count = 0;                  // number of real labels; the padding labels follow them
     int counted = 0;                // the sum of Example::counted
@@ -76,7 +76,7 @@ struct Halves {
     // cls_rows: for each document, the index of its row [CLS] in `source`. which: for each row of `source`, the index
     // of its document if the row is [CLS], else -1.
     std::vector<int> cls_rows, which;
-    std::vector<double> document_weights;  // for each document, 1, or 0 for inert (padding) documents
+    Numbers document_weights;  // for each document, 1, or 0 for inert (padding) documents
     // cls_graph: the mask of the last encoder layer; its only queries are the rows [CLS]. latent_graph: the mask of
     // decoder layers with a latent, in which every row also sees the latent of its document; empty if conditional.
     SegmentGraph cls_graph, latent_graph;
@@ -86,7 +86,7 @@ struct Halves {
     Documents read;
     std::vector<int> read_which;
     // Only in a UniVAE that inserts words, else empty: Example::insertions of each document; 0 for inert documents.
-    std::vector<double> insertions;
+    Numbers insertions;
     // If the prior of the latents depends on the source: a batch whose encoder halves read only the sources, with the
     // same documents in the same order. Else null.
     std::shared_ptr<const Batch> sources;

@@ -25,6 +25,10 @@ struct TokenRows {
         positions.push_back(position);
         document.push_back(name);
     }
+    // Appends a row for each token of a text. The first row has this position, and each other row the next one.
+    void push_text(const std::vector<int>& tokens, int type, int position, int name) {
+        for (int id : tokens) push(id, type, position++, name);
+    }
     void push_from(const TokenRows& rows, int row) {
         push(rows.ids[row], rows.types[row], rows.positions[row], rows.document[row]);
     }

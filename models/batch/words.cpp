@@ -23,24 +23,23 @@ std::string token_text(const Vocabulary& v, int id) {
 
 std::string predicted_text(const Labels& labels, int label, const Vocabulary& v) {
     const Choices& c = labels.choices;
-    if (c.begin.size() == 1) return token_text(v, labels.tokens[std::size_t(label)]);
-    const int begin = c.begin[std::size_t(label)], end = c.begin[std::size_t(label) + 1];
+    if (c.begin.size() == 1) return token_text(v, labels.tokens[label]);
+    const int begin = c.begin[label], end = c.begin[label + 1];
     std::string all;
     for (int j = begin; j < std::min(end, begin + most_choices); j++)
-        all += (j > begin ? "/" : "+") + token_text(v, c.tokens[std::size_t(j)]);
+        all += (j > begin ? "/" : "+") + token_text(v, c.tokens[j]);
     return all + (end - begin > most_choices ? "/..." : "");
 }
 
 std::vector<Cell> cells_of(const TokenRows& rows, int first, int count, const Vocabulary& v) {
     std::vector<Cell> cells;
-    for (int i = 0; i < std::min(count, most_rows); i++)
-        cells.push_back({token_text(v, rows.ids[std::size_t(first + i)]), ""});
+    for (int i = 0; i < std::min(count, most_rows); i++) cells.push_back({token_text(v, rows.ids[first + i]), ""});
     if (count > most_rows) cells.push_back({"... (" + std::to_string(count - most_rows) + " more)", ""});
     return cells;
 }
 
 std::string padded(std::string word, int width) {
-    word.append(std::size_t(std::max(0, width - characters_in(word))), ' ');
+    word.append(std::max(0, width - characters_in(word)), ' ');
     return word;
 }
 
@@ -75,14 +74,14 @@ std::string batch_in_words(const Batch& b, const Vocabulary& v, int columns) {
     std::string all;
     int source = 0, row = 0;
     for (int d = 0; d < std::min(b.documents, most_documents); d++) {
-        const Document& part = b.parts[std::size_t(d)];
+        const Document& part = b.parts[d];
         const int sources = encoder ? part.source : 0, rows = part.target + (encoder ? 0 : part.source);
         all += "  document " + std::to_string(d + 1) + "\n";
         append_cells(all, "encoder", cells_of(b.source, source, sources, v), columns);
         std::vector<Cell> cells = cells_of(b.rows, row, rows, v);
-        for (int m = b.labels.begin[std::size_t(d)]; m < b.labels.begin[std::size_t(d) + 1]; m++)
-            if (const int at = b.labels.rows[std::size_t(m)] - row; at < most_rows)
-                cells[std::size_t(at)].predicted = predicted_text(b.labels, m, v);
+        for (int m = b.labels.begin[d]; m < b.labels.begin[d + 1]; m++)
+            if (const int at = b.labels.rows[m] - row; at < most_rows)
+                cells[at].predicted = predicted_text(b.labels, m, v);
         append_cells(all, encoder ? "decoder" : "reads", cells, columns);
         source += sources;
         row += rows;

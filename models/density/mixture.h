@@ -11,10 +11,9 @@
 
 #include "engine/base/random.h"
 #include "engine/tensor/view.h"
+#include "input/lists.h"
 
 namespace masquerade {
-
-using Numbers = std::vector<double>;
 
 // Returns a view of a vector of f32, for ops. An op may write to the view only if the vector was not declared const.
 inline View view_of(const std::vector<float>& numbers, const Shape& shape, const char* path) {

@@ -76,7 +76,7 @@ Factors factors_of(const Tensor* weight, const Tensor* order, std::size_t n) {
     for (double r : numbers_of(order->view())) {
         if (!(r >= 0 && r < double(n)))
             throw Error(order->path, " holds ", r, "; expected rows of a matrix, which are 0 to ", n - 1);
-        f.order.push_back(std::size_t(r));
+        f.order.push_back(r);
     }
     return f;
 }

@@ -12,10 +12,9 @@
 
 #include "engine/nn/parameters.h"
 #include "engine/tape/tape.h"
+#include "input/lists.h"
 
 namespace masquerade {
-
-using Numbers = std::vector<double>;
 
 struct FlowOptions {
     int steps = 3, width = 64;  // width: number of hidden units of the net in each coupling layer

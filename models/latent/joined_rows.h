@@ -27,7 +27,7 @@ class JoinedRows {
     }
 
   private:
-    static std::size_t bytes_of_row(const View& rows) { return rows.bytes() / std::size_t(rows.shape[0]); }
+    static std::size_t bytes_of_row(const View& rows) { return rows.bytes() / rows.shape[0]; }
     void join_all(Device device) {
         std::string mine(used_, 0);
         copy_bytes(all_.data(), device, mine.data(), Device::cpu, used_);

@@ -127,7 +127,7 @@ void LatentSpace::scale_noise(LatentNoise& noise, double share) const {
     for (std::size_t l = 0; l < latents_.size(); l++)
         for (std::size_t b = 0; b < noise.w[l].size(); b++)
             latents_[l]->scale_noise(share, noise.w[l][b], noise.w_by_log_kappa[l][b],
-                                     &noise.e[l][b * std::size_t(latents_[l]->options.size)]);
+                                     &noise.e[l][b * latents_[l]->options.size]);
 }
 
 Numbers LatentSpace::prior(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {

@@ -26,8 +26,7 @@ namespace masquerade {
     }
 }
 
-std::vector<double> normals(const Stream& stream, std::uint32_t a, std::uint32_t b, std::size_t count,
-                            std::uint32_t block) {
+Numbers normals(const Stream& stream, std::uint32_t a, std::uint32_t b, std::size_t count, std::uint32_t block) {
     std::vector<float> e(count);
     set_normals(e.data(), count, stream, a, b, block);
     return {e.begin(), e.end()};

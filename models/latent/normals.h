@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <vector>
-
 #include "engine/base/random.h"
+#include "input/lists.h"
 
 namespace masquerade {
 
@@ -12,7 +11,6 @@ void set_normals(float* to, std::size_t count, const Stream& stream, std::uint32
                  std::uint32_t block = 0);
 
 // Returns the numbers of set_normals().
-std::vector<double> normals(const Stream& stream, std::uint32_t a, std::uint32_t b, std::size_t count,
-                            std::uint32_t block = 0);
+Numbers normals(const Stream& stream, std::uint32_t a, std::uint32_t b, std::size_t count, std::uint32_t block = 0);
 
 }  // namespace masquerade

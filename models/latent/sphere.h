@@ -4,9 +4,9 @@
 #pragma once
 #include <vector>
 
-namespace masquerade {
+#include "input/lists.h"
 
-using Numbers = std::vector<double>;
+namespace masquerade {
 
 // Returns the log of the surface area of the unit sphere in R^d. The area is 2 pi^(d/2) / Gamma(d/2).
 double log_sphere_surface(int dimensions);

@@ -6,10 +6,10 @@
 // and then of `target` tokens. In the comments of this file, A is the source and B is the target of a document. A row
 // never sees rows of another document.
 #pragma once
-#include "engine/ops/segments.h"
-
 #include <functional>
-#include <string>
+
+#include "engine/ops/segments.h"
+#include "input/lists.h"
 
 namespace masquerade {
 
@@ -198,8 +198,7 @@ std::string mask_svg(const std::string& name, int source, int target);
 std::vector<std::vector<bool>> seen_cells(const std::string& name, int source, int target);
 // Returns a picture, as text, of any graph. queries[i] is the label of query row i; keys[t][j] is the label of row j of
 // key tensor t. Throws BadUsage if the picture would be wider than 80 columns.
-std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,
-                       const std::vector<std::vector<std::string>>& keys);
+std::string draw_graph(const SegmentGraph& graph, const Strings& queries, const std::vector<Strings>& keys);
 // Returns a picture of one document of a graph, for debuggers. In gdb, type `mask graph`; in lldb,
 // `print masquerade::draw_document(graph, 0)`. In the picture, q7 is query row 7, and k7, l7, m7 and n7 are row 7 of
 // the key tensors 0, 1, 2 and 3. The returned string is valid until the next call.

@@ -25,7 +25,7 @@ std::string trimmed(const std::string& line) { return line.substr(0, line.find_l
 
 // Returns the two lines above the columns. For the labels a1 and b2, the first line has the letters a and b, and the
 // second line has the numbers 1 and 2.
-std::string header(const std::vector<std::string>& labels, int width) {
+std::string header(const Strings& labels, int width) {
     std::string initials(row_label, ' '), numbers(row_label, ' ');
     for (const std::string& label : labels) {
         std::string letter = label == "[CLS]" ? "C" : label.substr(0, 1);
@@ -38,22 +38,22 @@ std::string header(const std::vector<std::string>& labels, int width) {
     return trimmed(initials) + trimmed(numbers);
 }
 
-std::vector<std::string> labels(const char* kind, int count) {
-    std::vector<std::string> names;
+Strings labels(const char* kind, int count) {
+    Strings names;
     for (int i = 0; i < count; i++)
         names.push_back(*kind == 'a' && i == 0 ? "[CLS]" : kind + std::to_string(*kind == 'a' ? i : i + 1));
     return names;
 }
 
-std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
+Strings operator+(Strings a, const Strings& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
 }
 
 struct Picture {
     std::string title;
-    std::vector<std::string> queries, keys;  // labels of the picture's rows and columns
-    std::vector<std::vector<bool>> seen;     // seen[query][key]: the query sees the key
+    Strings queries, keys;                // labels of the picture's rows and columns
+    std::vector<std::vector<bool>> seen;  // seen[query][key]: the query sees the key
 };
 
 bool row_sees(const SegmentGraph& graph, int row, int source, int key_row) {
@@ -69,8 +69,7 @@ bool row_sees(const SegmentGraph& graph, int row, int source, int key_row) {
 }
 
 // queries[i] is the label of query row i; keys[t][j] is the label of row j of key tensor t.
-Picture picture_of(const SegmentGraph& graph, const std::vector<std::string>& queries,
-                   const std::vector<std::vector<std::string>>& keys) {
+Picture picture_of(const SegmentGraph& graph, const Strings& queries, const std::vector<Strings>& keys) {
     Picture p{"", queries, {}, std::vector<std::vector<bool>>(queries.size())};
     for (std::size_t source = 0; source < keys.size(); source++)
         for (int column = 0; column < int(keys[source].size()); column++) {
@@ -128,8 +127,8 @@ Picture mask_picture(const std::string& name, int source, int target) {
         throw BadUsage("a mask of ", source, " source, ", target, " target tokens; at least 1 and 0");
     Documents documents = {{source, target}};
     MaskDetails details = example_details(documents);
-    std::vector<std::string> a = labels("a", source), b = labels("b", target), rows = a + b;
-    std::vector<std::vector<std::string>> keys = {rows};
+    Strings a = labels("a", source), b = labels("b", target), rows = a + b;
+    std::vector<Strings> keys = {rows};
     switch (mask.rows) {
         case MaskRows::tokens: break;
         case MaskRows::source: keys = {rows = a}; break;
@@ -162,8 +161,7 @@ Picture mask_picture(const std::string& name, int source, int target) {
 
 }  // namespace
 
-std::string draw_graph(const SegmentGraph& graph, const std::vector<std::string>& queries,
-                       const std::vector<std::vector<std::string>>& keys) {
+std::string draw_graph(const SegmentGraph& graph, const Strings& queries, const std::vector<Strings>& keys) {
     return as_text(picture_of(graph, queries, keys));
 }
 

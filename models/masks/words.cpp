@@ -26,10 +26,10 @@ bool read_place(const std::string& word, int& number) {
 
 }  // namespace
 
-std::vector<std::string> words_of(std::string text) {
+Strings words_of(std::string text) {
     std::replace(text.begin(), text.end(), ',', ' ');
     std::istringstream in(text);
-    std::vector<std::string> all;
+    Strings all;
     for (std::string word; in >> word;) all.push_back(word);
     return all;
 }
@@ -41,7 +41,7 @@ MaskWords::MaskWords(const std::string& text) : words(text) {
 }
 
 void MaskWords::read_part(const std::string& text) {
-    const std::vector<std::string> found = words_of(text);
+    const Strings found = words_of(text);
     const std::string name = found.empty() ? "" : found[0], rule = found.size() > 1 ? found[1] : "";
     if (name != "A" && name != "B" && name != "AB") refuse("\"" + name + "\" is no part; expected A, B or AB");
     Part& part = parts_[name == "B"];
@@ -155,7 +155,7 @@ SegmentGraph MaskWords::operator()(const Documents& documents, int inert) const 
             if (lengths[p] == 0) continue;
             QuerySegment& q = build.look(parts_[p].rule, own[p], keys);
             add_window(q, parts_[p].window);
-            const std::vector<std::string>& table = parts_[p].table;
+            const Strings& table = parts_[p].table;
             const int n = int(table.size());
             if (parts_[p].rule != Rule::bits) continue;
             if (real && lengths[p] > n)
@@ -235,7 +235,7 @@ std::vector<LayerWords> layer_words(const std::string& setting, const std::strin
     std::vector<LayerWords> all;
     for (std::string each; std::getline(in, each, '|');) {
         IndexRange range;
-        const std::vector<std::string> found = words_of(each);
+        const Strings found = words_of(each);
         if (!found.empty() && found[0] == "layers") {
             const std::string given = found.size() > 1 ? found[1] : "";
             std::string bare = given;  // without the second colon of "layers 0:3: A full"

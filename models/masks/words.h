@@ -69,7 +69,7 @@ class MaskWords {
     struct Part {
         bool named = false;
         Rule rule = Rule::none;
-        std::vector<std::string> table;  // for Rule::bits: the digits of each row
+        Strings table;  // for Rule::bits: the digits of each row
         Window window;
         std::vector<IndexRange> sees;  // the rows of the other part that this part sees
     };
@@ -101,7 +101,7 @@ struct LayerWords {
 // name of the setting, for messages. Throws BadUsage if a range cannot be read.
 std::vector<LayerWords> layer_words(const std::string& setting, const std::string& words, int layers);
 // Returns the words of a text, which are separated by spaces or commas.
-std::vector<std::string> words_of(std::string text);
+Strings words_of(std::string text);
 
 enum class StackRows { both, encoder, decoder };  // the rows of a stack are A and B (both), A (encoder), or B (decoder)
 

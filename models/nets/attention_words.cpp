@@ -15,7 +15,7 @@ AttentionWords::AttentionWords(const std::string& words, int layers) {
         std::array<const AttentionKind*, 2> kinds = {};
         std::istringstream parts(each.words);
         for (std::string part; std::getline(parts, part, ';');) {
-            const std::vector<std::string> found = words_of(part);
+            const Strings found = words_of(part);
             const std::string name = found.size() == 2 ? found[0] : found.size() == 1 ? "AB" : "";
             if (name != "A" && name != "B" && name != "AB")
                 refuse("\"" + part + "\" is no kind of a part; expected a kind alone, or \"A KIND; B KIND\"");

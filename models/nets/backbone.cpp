@@ -163,8 +163,8 @@ Tensor* Backbone::loss(Tape& tape, Tensor* h, const std::vector<int>& targets, T
     return cross_entropy(tape, h, token_, head_bias_, tape.ints(targets), weights, name, losses, smoothing);
 }
 
-Backbone::MeanLoss Backbone::mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets,
-                                       std::vector<double> weights, int count, double smoothing) const {
+Backbone::MeanLoss Backbone::mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Numbers weights,
+                                       int count, double smoothing) const {
     for (double& w : weights) w /= count;
     Tensor* each =
         tape.constant("token_weights", {std::int64_t(weights.size())}, arithmetic_of(tape.dtype), weights.data());

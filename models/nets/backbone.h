@@ -104,7 +104,7 @@ class Backbone {
         Tensor* total;   // (1) mean loss in nats per label
         Tensor* losses;  // (N) unweighted loss of each row, in nats
     };
-    MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, std::vector<double> weights, int count,
+    MeanLoss mean_loss(Tape& tape, Tensor* h, const std::vector<int>& targets, Numbers weights, int count,
                        double smoothing) const;
     // Returns the loss of each of the N rows of h, without gradient.
     Tensor* token_losses(Tape& tape, Tensor* h, const std::vector<int>& targets) const;
@@ -142,8 +142,8 @@ class Backbone {
     std::shared_ptr<Companion> companion_;  // second stream of rows beside x, which only Luna has; null: none
     std::shared_ptr<const Norm> embedding_norm_, final_norm_, head_norm_;
     Linear embedding_project_, head_dense_;
-    Tensor* head_bias_ = nullptr;       // (V), the biases of the logits; null: none
-    std::vector<double> rotary_table_;  // (P,D): cosines and sines of P positions, D: width of a head; empty: no rotary
+    Tensor* head_bias_ = nullptr;  // (V), the biases of the logits; null: none
+    Numbers rotary_table_;         // (P,D): cosines and sines of P positions, D: width of a head; empty: no rotary
 };
 
 }  // namespace masquerade

@@ -38,7 +38,7 @@ class InsertionTransformer : public TargetNet {
     const Backbone& head_stack() const override { return one_ ? *one_ : two_->decoder; }
     // Returns the mean loss per canvas, that is, per document.
     Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double /*smoothing*/ = 0) const override {
-        std::vector<double> weights(batch.parts.size(), 0);
+        Numbers weights(batch.parts.size(), 0);
         std::fill_n(weights.begin(), batch.documents, 1.0 / batch.whole().documents);
         return head->loss(tape, rows(tape, batch), batch, weights);
     }

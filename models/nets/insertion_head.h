@@ -106,7 +106,7 @@ class InsertionHead {
     // Returns the loss of each canvas, that is, of each document of the batch (equations 9, 12 and 13 of Stern et al.
     // 2019), and the sum of the losses times `weights`, which has a number for each document. x are the last hidden
     // rows, (N,C). batch.labels.choices contains the words to insert into each slot.
-    Backbone::MeanLoss loss(Tape& tape, Tensor* x, const Batch& batch, const std::vector<double>& weights) const {
+    Backbone::MeanLoss loss(Tape& tape, Tensor* x, const Batch& batch, const Numbers& weights) const {
         const Choices& choices = batch.labels.choices;
         std::vector<int> of;  // the slot of each target
         for (int m = 0; m < batch.labels.size(); m++) of.resize(choices.begin[m + 1], m);
@@ -127,12 +127,11 @@ class InsertionHead {
 
     // The scores of all words (InsertionRule::scores), which the optimiser does not train; null if options.scored is
     // false. A checkpoint contains them.
-    std::shared_ptr<const std::vector<double>> scores() const {
-        if (scores_ && !on_host_)
-            on_host_ = std::make_shared<const std::vector<double>>(numbers_of(parameters_.master(*scores_)));
+    std::shared_ptr<const Numbers> scores() const {
+        if (scores_ && !on_host_) on_host_ = std::make_shared<const Numbers>(numbers_of(parameters_.master(*scores_)));
         return on_host_;
     }
-    void set_scores(const std::vector<double>& scores) {
+    void set_scores(const Numbers& scores) {
         write_numbers(parameters_.master(*scores_), scores.data());
         on_host_ = nullptr;
     }
@@ -148,8 +147,8 @@ class InsertionHead {
     // mixture_ holds the matrices P_k of all K components of the mixture, (K E,E). weights_ holds the matrix M, (K,E),
     // from which the weights pi of the components are computed.
     Linear mixture_, weights_;
-    Tensor* scores_ = nullptr;                                    // (vocabulary)
-    mutable std::shared_ptr<const std::vector<double>> on_host_;  // a copy of scores_; null until scores() makes it
+    Tensor* scores_ = nullptr;                        // (vocabulary)
+    mutable std::shared_ptr<const Numbers> on_host_;  // a copy of scores_; null until scores() makes it
 };
 
 }  // namespace masquerade

@@ -215,7 +215,7 @@ UniVae::Loss UniVae::loss(Tape& tape, const Batch& batch, const LatentNoise* noi
             if (t) tape.retain(t);
     const int targets = batch.whole().predictions;
     if (insertion) {
-        std::vector<double> weights = batch.insertions;
+        Numbers weights = batch.insertions;
         for (double& w : weights) w /= targets;
         const Backbone::MeanLoss mean = insertion->loss(tape, x, batch, weights);
         loss.total = mean.total, loss.losses = mean.losses;

@@ -257,9 +257,8 @@ std::vector<Sentence> TargetRun::endings(const Strings& lines) const {
 
 Example TargetRun::source_of(const Sentence& s) const {
     Example e;
-    const int n = s.ids.size();
-    for (int t = 0; t < n; t++) e.rows.push(s.ids[t], common().how.source_type, t, s.name);
-    e.document = {n, 0};
+    e.rows.push_text(s.ids, common().how.source_type, 0, s.name);
+    e.document = {e.rows.count(), 0};
     return e;
 }
 

@@ -10,7 +10,7 @@ namespace masquerade {
 namespace {
 
 double taken_off(const Ngram::Discounts& discounts, double count) {
-    return count == 0 ? 0 : discounts[std::size_t(std::min(count, 3.0)) - 1];
+    return count == 0 ? 0 : discounts[int(std::min(count, 3.0)) - 1];
 }
 
 // Returns a pointer to the n-gram `gram` in `level`, the table of all n-grams that have as many symbols as `gram`.

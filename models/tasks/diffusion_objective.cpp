@@ -37,12 +37,14 @@ std::uint64_t spread(const Sentence& s, int block, const ObjectiveOptions& o) {
 // The text whose places are hidden: the target of a pair, or a sentence without its [CLS]. The last token is [SEP].
 struct Hidden {
     bool pair;
-    int context;  // rows before the text on its stack
-    int tokens;   // without [SEP]
-    int places;   // rows that can be hidden
-    int block;    // places of a block; the last block may have fewer
+    const int* words;  // the tokens of the text, then [SEP]
+    int context;       // rows before the text on its stack
+    int tokens;        // without [SEP]
+    int places;        // rows that can be hidden
+    int block;         // places of a block; the last block may have fewer
     Hidden(DiffusionForm form, const Sentence& s, const ObjectiveOptions& o) {
         pair = !s.target.empty();
+        words = pair ? s.target.data() : s.ids.data() + 1;
         context = form == DiffusionForm::two_stacks || form == DiffusionForm::places ? 0 : pair ? int(s.ids.size()) : 1;
         tokens = pair ? int(s.target.size()) - 1 : int(s.ids.size()) - 2;
         const int longest = std::max(tokens + 1, pair ? o.diffusion.target_places : o.diffusion.text_places);
@@ -57,6 +59,7 @@ struct Hidden {
     int rows() const { return std::max(places, tokens + 1); }  // of the text
     // The places before the last block, whose true tokens are read.
     int clean() const { return places > 0 ? (places - 1) / block * block : 0; }
+    int first_row() const { return context + clean(); }  // the row of the first place
     // The smallest and the largest number of hidden places in a block of n places.
     static std::pair<int, int> numbers(int n, const DiffusionRule& rule) {
         constexpr double rounding = 1e-9;  // so that a share of .7 of 10 places is 7 places
@@ -64,8 +67,8 @@ struct Hidden {
         return {least, std::max(least, int(std::floor(rule.most * n + rounding)))};
     }
     // Draws which places are hidden. Returns the weight of each place in the loss, which is 0 if it is visible.
-    std::vector<double> weights(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) const {
-        std::vector<double> all(places);
+    Numbers weights(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) const {
+        Numbers all(places);
         for (int b = 0; b * block < places; b++) {
             const int n = std::min(block, places - b * block);
             const auto [least, most] = numbers(n, o.diffusion);
@@ -81,11 +84,10 @@ struct Hidden {
 
 }  // namespace
 
-template <DiffusionForm form>
-std::size_t diffusion_rows(const Sentence& s, const ObjectiveOptions& o) {
+std::size_t diffusion_rows(DiffusionForm form, const Sentence& s, const ObjectiveOptions& o) {
     const Hidden text(form, s, o);
     const std::size_t encoder = form == DiffusionForm::two_stacks ? s.ids.size() : 0;
-    return encoder + std::size_t(text.context + text.clean() + text.rows()) * std::size_t(o.canvases);
+    return encoder + std::size_t(text.first_row() + text.rows()) * o.canvases;
 }
 
 Example canvas_rows(DiffusionForm form, const Sentence& s, bool pair, const Tokens& clean, int first,
@@ -115,7 +117,7 @@ Example canvas_rows(DiffusionForm form, const Sentence& s, bool pair, const Toke
 
 std::size_t any_order_rows(const Sentence& s, const ObjectiveOptions& o) {
     const Hidden text(DiffusionForm::streams, s, o);
-    return std::size_t(text.context + text.rows() + text.places) * std::size_t(o.canvases);
+    return std::size_t(text.context + text.rows() + text.places) * o.canvases;
 }
 
 Example stream_rows(const Sentence& s, bool pair, const Tokens& tokens, const std::vector<int>& rank,
@@ -139,74 +141,57 @@ Example stream_rows(const Sentence& s, bool pair, const Tokens& tokens, const st
 
 Example any_order(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const Hidden text(DiffusionForm::streams, s, o);
-    const int* const words = text.pair ? s.target.data() : s.ids.data() + 1;
     std::vector<int> places(text.places), rank(text.places + 1, -1);  // [SEP] has the rank of the context
     std::iota(places.begin(), places.end(), 0);
     std::vector<int> order = places;
     Sequence random = random_of_canvas("any-order", s, step, o);
     shuffle(order, random);
     for (int r = 0; r < text.places; r++) rank[order[r]] = r;
-    Example e = stream_rows(s, text.pair, {words, words + text.rows()}, rank, places, o);
-    for (int place : places) e.labels.push(e.document.source + place, words[place], 1.0 / o.canvases);
+    Example e = stream_rows(s, text.pair, {text.words, text.words + text.rows()}, rank, places, o);
+    for (int place : places) e.labels.push(e.document.source + place, text.words[place], 1.0 / o.canvases);
     e.counted = o.canvas == 0 ? text.tokens : 0;
     return e;
 }
 
-template <DiffusionForm form>
-Example diffusion(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+Example diffusion(DiffusionForm form, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const Hidden text(form, s, o);
-    const std::vector<double> weights = text.weights(s, step, o);
-    const int* const words = text.pair ? s.target.data() : s.ids.data() + 1;
+    const Numbers weights = text.weights(s, step, o);
     Tokens shown;
-    Labels labels;       // with places instead of rows
+    Labels labels;
     bool ended = false;  // whether a visible [SEP] stands before place i
     for (int i = 0; i < text.rows(); i++) {
-        const int token = words[std::min(i, text.tokens)];
+        const int token = text.words[std::min(i, text.tokens)];
         const bool asked = i < text.places && weights[i] > 0 && !ended;
-        if (asked) labels.push(i, token, weights[i]);
+        if (asked) labels.push(text.first_row() + i, token, weights[i]);
         ended = ended || (i >= text.tokens && !asked);
         shown.push_back(asked ? o.mask : token);
     }
-    Example e = canvas_rows(form, s, text.pair, {words, words + text.clean()}, 0, shown, o);
-    for (int& row : labels.rows) row += e.document.source;
+    Example e = canvas_rows(form, s, text.pair, {text.words, text.words + text.clean()}, 0, shown, o);
     e.labels = std::move(labels);
     // [SEP] counts if the model predicts it. The tokens of a sentence count once, not once per canvas.
     e.counted = o.canvas == 0 ? text.tokens + Hidden::ends(form, o) : 0;
     return e;
 }
 
-template <DiffusionForm form>
-Example gaps(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+Example gaps(DiffusionForm form, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     const Hidden text(form, s, o);
-    const int* const words = text.pair ? s.target.data() : s.ids.data() + 1;
     const int k = int((unsigned __int128)(spread(s, 0, o)) * unsigned(text.tokens + 1) >> 64);
-    std::vector<char> missing(std::size_t(text.tokens) + 1);
+    std::vector<char> missing(text.tokens + 1);
     for (std::size_t i : drawn(text.tokens, k, random_of_canvas("gaps", s, step, o))) missing[i] = 1;
     Tokens left;
-    Labels labels;  // with places instead of rows
+    Labels labels;
     for (int i = 0, count = 0; i <= text.tokens; i++) {
-        if (missing[std::size_t(i)]) {
+        if (missing[i]) {
             count++;
             continue;
         }
-        labels.push(int(left.size()), o.vocabulary + count);
-        left.push_back(words[i]);
+        labels.push(text.context + int(left.size()), o.vocabulary + count);
+        left.push_back(text.words[i]);
         count = 0;
     }
     Example e = canvas_rows(form, s, text.pair, {}, 0, left, o);
-    for (int& row : labels.rows) row += e.document.source;
     e.labels = std::move(labels);
     return e;
 }
-
-template Example gaps<DiffusionForm::one_stack>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
-template Example gaps<DiffusionForm::two_stacks>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
-template Example diffusion<DiffusionForm::one_stack>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
-template Example diffusion<DiffusionForm::blocks>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
-template Example diffusion<DiffusionForm::two_stacks>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
-template Example diffusion<DiffusionForm::places>(const Sentence&, std::uint32_t, const ObjectiveOptions&);
-template std::size_t diffusion_rows<DiffusionForm::two_stacks>(const Sentence&, const ObjectiveOptions&);
-template std::size_t diffusion_rows<DiffusionForm::one_stack>(const Sentence&, const ObjectiveOptions&);
-template std::size_t diffusion_rows<DiffusionForm::blocks>(const Sentence&, const ObjectiveOptions&);
 
 }  // namespace masquerade

@@ -161,14 +161,12 @@ Numbers order_weights(const Tokens& words, const InsertionRule& rule) {
 Example canvas_example(InsertionForm form, const Tokens& source, const Tokens& canvas, int name,
                        const ObjectiveOptions& o) {
     Example e;
-    const int n = source.size(), index = o.canvas;  // index of this canvas among those of the target
     const int row_name = name_of_canvas(name, o);
     const bool two = form == InsertionForm::two_stacks;
-    e.same_source = two && index > 0;  // the encoder reads the source only once for all canvases of the target
-    TokenRows& reads = two ? e.source : e.rows;
-    for (int i = 0; i < n && !e.same_source; i++) reads.push(source[i], o.source_type, i, two ? name : row_name);
+    e.same_source = two && o.canvas > 0;  // the encoder reads the source only once for all canvases of the target
+    if (!e.same_source) (two ? e.source : e.rows).push_text(source, o.source_type, 0, two ? name : row_name);
     const int first = e.rows.count();
-    push_canvas(e, form, canvas, two ? 0 : o.target_position(n), row_name, o);
+    push_canvas(e, form, canvas, two ? 0 : o.target_position(source.size()), row_name, o);
     e.document = {first, e.rows.count() - first};
     return e;
 }

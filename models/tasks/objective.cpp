@@ -35,9 +35,8 @@ using Places = std::vector<int>;
 // Returns the tokens of a sentence or a pair as one sequence, each with its segment id and its position.
 TokenRows tokens_of(const Sentence& s, const ObjectiveOptions& o) {
     TokenRows all;
-    const int n = s.ids.size(), start = o.target_position(n);
-    for (int i = 0; i < n; i++) all.push(s.ids[i], o.source_type, i, s.name);
-    for (std::size_t t = 0; t < s.target.size(); t++) all.push(s.target[t], o.target_type, start + int(t), s.name);
+    all.push_text(s.ids, o.source_type, 0, s.name);
+    all.push_text(s.target, o.target_type, o.target_position(s.ids.size()), s.name);
     return all;
 }
 
@@ -166,11 +165,6 @@ Example lm(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
 
 Example lm_target(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     return next_tokens(tokens_of(s, o), {int(s.size()) - 1, 0}, int(s.ids.size()) - 1);
-}
-
-Example unilm(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
-    const int source = s.ids.size();
-    return next_tokens(tokens_of(s, o), {source, int(s.target.size()) - 1}, source - 1);
 }
 
 // The target's [SEP] can be hidden like any other token of the target, so that the model learns where a target ends.
@@ -326,6 +320,11 @@ double weight_of(const std::string& word, const std::string& words) {
 
 }  // namespace
 
+Example unilm(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+    const int source = s.ids.size();
+    return next_tokens(tokens_of(s, o), {source, int(s.target.size()) - 1}, source - 1);
+}
+
 Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
     const int n = all.count();
@@ -413,16 +412,16 @@ const std::vector<Objective>& objectives(bool encoder) {
         {"pmlm", "hidden spans, from the context, and from the context and earlier spans",
          mask_token | Objective::ranks | Objective::scattered, pmlm, pseudo_masks},
         {"diffusion", "a random number of hidden tokens of a target or a text, by a bound on the likelihood",
-         diffusion_traits, diffusion<DiffusionForm::one_stack>, one_stack<source_alone_mask>,
-         diffusion_rows<DiffusionForm::one_stack>},
+         diffusion_traits, in_form<DiffusionForm::one_stack>, one_stack<source_alone_mask>,
+         rows_in_form<DiffusionForm::one_stack>},
         {"block-diffusion", "the same for one block after another, each from the true blocks before it",
-         diffusion_traits | Objective::ranks, diffusion<DiffusionForm::blocks>, block_streams,
-         diffusion_rows<DiffusionForm::blocks>},
+         diffusion_traits | Objective::ranks, in_form<DiffusionForm::blocks>, block_streams,
+         rows_in_form<DiffusionForm::blocks>},
         {"any-order", "every token of a target or a text from those before it in a drawn order, by a bound",
          mask_token | Objective::ranks | Objective::streams | Objective::canvases | Objective::bound, any_order,
          two_streams, any_order_rows},
         {"gaps", "how many tokens are missing before each token that is left of a target or a text", Objective::counts,
-         gaps<DiffusionForm::one_stack>, one_stack<source_alone_mask>},
+         in_form<DiffusionForm::one_stack, gaps>, one_stack<source_alone_mask>},
         {"k-bert", "hidden tokens of a sentence whose words have facts",
          mask_token | Objective::ranks | Objective::scattered | Objective::trees, k_bert, knowledge},
         {"plm-shuffled", "the same by shuffled input, not told which place is next", none, plm_shuffled,

@@ -27,6 +27,9 @@ Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 // its last token, at the positions from `start` on. Each decoder row predicts the next token of `wanted`.
 Example source_and_target(const Sentence& sentence, const Tokens& wanted, int start, const ObjectiveOptions& options);
 
+// Makes the example of the objective unilm: the last row of the source and the rows of the target predict the target.
+Example unilm(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
+
 // Makes the example of a pair whose target is turned around: the last token comes first, and [SEP] stays at the end.
 template <Example (*make)(const Sentence&, std::uint32_t, const ObjectiveOptions&)>
 Example last_first(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {

@@ -8,7 +8,7 @@ namespace {
 
 Example questions(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     Example e;
-    for (std::size_t i = 0; i < s.ids.size(); i++) e.rows.push(s.ids[i], o.source_type, int(i), s.name);
+    e.rows.push_text(s.ids, o.source_type, 0, s.name);
     for (std::size_t m = 0; m < s.asked.size(); m++) e.labels.push(s.asked[m], s.target[m]);
     e.document = {e.rows.count(), 0};
     return e;

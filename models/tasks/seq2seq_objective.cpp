@@ -9,7 +9,7 @@ namespace masquerade {
 
 Example source_and_target(const Sentence& s, const Tokens& wanted, int start, const ObjectiveOptions& o) {
     Example e;
-    for (std::size_t i = 0; i < s.ids.size(); i++) e.source.push(s.ids[i], o.source_type, int(i), s.name);
+    e.source.push_text(s.ids, o.source_type, 0, s.name);
     for (std::size_t t = 0; t < wanted.size(); t++) {
         e.rows.push(t == 0 ? s.ids[0] : wanted[t - 1], o.target_type, start + int(t), s.name);
         e.labels.push(int(t), wanted[t]);
@@ -38,7 +38,7 @@ int span_start(int n, int length, Sequence& random) {
 Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Example e;
     const int n = int(s.ids.size()) - 2;
-    for (std::size_t i = 0; i < s.ids.size(); i++) e.source.push(s.ids[i], o.source_type, int(i), s.name);
+    e.source.push_text(s.ids, o.source_type, 0, s.name);
     if (n < 1) return e;
     Sequence random(o.seed, "mass", s.name, step);
     const int length = std::clamp(int(o.span * n + 0.5), 1, n), start = span_start(n, length, random);
@@ -62,10 +62,10 @@ const std::vector<Objective>& encoder_decoder_objectives() {
         {"mass", "a hidden span of a sentence, from the rest of it", Objective::mask_token | Objective::encoder, mass,
          two_stacks<causal_mask>},
         {"diffusion", "a random number of hidden tokens of the target, by a bound on the likelihood",
-         Objective::pairs | Objective::encoder | diffusion_traits, diffusion<DiffusionForm::two_stacks>,
-         two_stacks<full_mask>, diffusion_rows<DiffusionForm::two_stacks>},
+         Objective::pairs | Objective::encoder | diffusion_traits, in_form<DiffusionForm::two_stacks>,
+         two_stacks<full_mask>, rows_in_form<DiffusionForm::two_stacks>},
         {"gaps", "how many tokens are missing before each token that is left of the target",
-         Objective::pairs | Objective::encoder | Objective::counts, gaps<DiffusionForm::two_stacks>,
+         Objective::pairs | Objective::encoder | Objective::counts, in_form<DiffusionForm::two_stacks, gaps>,
          two_stacks<full_mask>},
     };
     return all;

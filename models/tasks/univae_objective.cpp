@@ -29,31 +29,19 @@ Example halves(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
     return source_and_target(s, wanted_of(s, o), o.target_position(int(s.ids.size())), o);
 }
 
-// The encoder half reads [CLS] source [SEP] target [SEP]. The decoder half reads the source, then the target, and
-// predicts the target as UniLM does: the last row of the source predicts the target's first token.
-Example condition_and_target(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
-    const int n = s.ids.size(), m = wanted_of(s, o).size();
-    Example e;
-    for (int i = 0; i < n; i++) {
-        e.source.push(s.ids[i], o.source_type, i, s.name);
-        e.rows.push(s.ids[i], o.source_type, i, s.name);
-    }
-    for (int t = 0; t < m; t++) {
-        const int token = s.target[t];
-        e.source.push(token, o.target_type, n + t, s.name);
-        e.labels.push(n - 1 + t, token);
-        if (t + 1 < m) e.rows.push(token, o.target_type, o.target_position(n) + t, s.name);
-    }
-    e.document = {n, m - 1};
-    return e;
-}
-
 // Adds the rows of the encoder half: the sentence or, in a conditional model, the source and the target of the pair.
 void push_encoder(Example& e, const Sentence& s, bool conditional, const ObjectiveOptions& o) {
-    const int n = s.ids.size();
-    for (int i = 0; i < n; i++) e.source.push(s.ids[i], o.source_type, i, s.name);
-    for (std::size_t t = 0; conditional && t < s.target.size(); t++)
-        e.source.push(s.target[t], o.target_type, n + int(t), s.name);
+    e.source.push_text(s.ids, o.source_type, 0, s.name);
+    if (conditional) e.source.push_text(s.target, o.target_type, s.ids.size(), s.name);
+}
+
+// The encoder half reads [CLS] source [SEP] target [SEP]. The decoder half reads the source, then the target, and
+// predicts the target as UniLM does.
+Example condition_and_target(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+    wanted_of(s, o);  // checks the lengths
+    Example e = unilm(s, step, o);
+    push_encoder(e, s, true, o);
+    return e;
 }
 
 // Returns the rows of both halves if the decoder half inserts words into the canvas `words`. `insertions` is
@@ -63,7 +51,7 @@ Example canvas_halves(const Sentence& s, const Tokens& words, int insertions, bo
     const int n = s.ids.size();
     Example e;
     push_encoder(e, s, conditional, o);
-    for (int i = 0; conditional && i < n; i++) e.rows.push(s.ids[i], o.source_type, i, s.name);
+    if (conditional) e.rows.push_text(s.ids, o.source_type, 0, s.name);
     push_canvas(e, InsertionForm::one_stack, words, o.target_position(n), s.name, o);
     if (conditional) e.document = {n, e.rows.count() - n};
     e.insertions = insertions;
@@ -96,7 +84,7 @@ constexpr DiffusionForm form_of(bool conditional) {
 template <bool conditional>
 Example diffusion_halves(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     wanted_of(s, o);  // checks the lengths
-    Example e = diffusion<form_of(conditional)>(s, step, o);
+    Example e = diffusion(form_of(conditional), s, step, o);
     push_encoder(e, s, conditional, o);
     return e;
 }

@@ -16,15 +16,15 @@ ObjectiveOptions halves_options(const UniVae& model);
 
 // Makes the batch of a training step. If the prior of the latents depends on the source, Batch::sources is a second
 // batch, in which the encoder half reads only the sources.
-Batch halves_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, std::uint32_t step,
-                   const ObjectiveOptions& options, int pad_to);
+Batch halves_batch(const UniVae& model, const Sentences& sentences, std::uint32_t step, const ObjectiveOptions& options,
+                   int pad_to);
 
 // Makes a batch of which only the encoder half is needed. It is the same for every decoder.
 Batch encoder_batch(const UniVae& model, const Sentences& sentences);
 
 // Makes a batch of only the sources of pairs, for a prior that depends on the source: the encoder half reads the
 // source.
-Batch sources_batch(const UniVae& model, const std::vector<const Sentence*>& sentences, int pad_to = 1);
+Batch sources_batch(const UniVae& model, const Sentences& sentences, int pad_to = 1);
 
 // Makes a batch with an encoder half and a decoder half (struct Halves) for each sentence or pair. If `joint` is true,
 // also packs both halves as one sequence, for UniVae::joint().

@@ -38,8 +38,8 @@ std::vector<Numbers> drawn_latents(const UniVae& model, const Sentences& sentenc
                       [&](const Batch& batch) { return std::optional(model.space.noise(batch.names(), seed, 0)); });
 }
 
-void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, const std::vector<Numbers>& normals,
-            int from, int to, std::vector<Numbers>& latents) {
+void redraw(const UniVae& model, const Sentences& sources, const std::vector<Numbers>& normals, int from, int to,
+            std::vector<Numbers>& latents) {
     const LatentSpace& space = model.space;
     const auto batch_of = [&](const auto& some) { return sources_batch(model, some); };
     each_batch(model.backbone, sources, 64, batch_of, [&](Tape& tape, const Batch& batch, std::size_t first) {
@@ -55,7 +55,7 @@ void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, co
             Numbers z = numbers_of(s.z->view());  // (B,Z): Z numbers for each of B sentences
             for (std::size_t i = 0, Z = std::size_t(s.z->columns()); i < z.size(); i++) {
                 const int at = space.begin(l) + int(i % Z);
-                double& own = latents[first + i / Z][std::size_t(at)];
+                double& own = latents[first + i / Z][at];
                 z[i] = own = at >= from && at < to ? z[i] : own;
             }
             return tape.constant("z", s.z->shape, s.z->dtype, z.data());

@@ -38,8 +38,8 @@ std::vector<Numbers> drawn_latents(const UniVae& model, const Sentences& sentenc
 // Only for a prior that depends on the source (LatentOptions::source_prior). Replaces the numbers [from, to) of each
 // latent vector in `latents` by a draw from the prior, given the source and the latents of the layers below. normals[i]
 // are numbers from a standard normal distribution, from which the draw for latents[i] is computed.
-void redraw(const UniVae& model, const std::vector<const Sentence*>& sources, const std::vector<Numbers>& normals,
-            int from, int to, std::vector<Numbers>& latents);
+void redraw(const UniVae& model, const Sentences& sources, const std::vector<Numbers>& normals, int from, int to,
+            std::vector<Numbers>& latents);
 
 // Returns the sentences to whose latents a prior is fitted: at most `most` of them, drawn with `seed`. Throws BadInput
 // if there is no sentence, and BadUsage if the model has no latents.

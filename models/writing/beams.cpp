@@ -81,7 +81,7 @@ void Beams::advance() {
     if (options_.samples > 0) return advance_samples();
     const std::vector<Continuation> all = continuations();
     length_++;
-    const bool last = length_ == std::size_t(rules_.maximum());
+    const bool last = length_ == rules_.maximum();
     std::vector<Beam> best;  // the beams of the next step
     // If no token is allowed after any beam, the beams are finished without an end token. (If some beams can continue,
     // the beams that cannot are dropped.)
@@ -112,7 +112,7 @@ void Beams::advance_bert4keras(std::vector<Beam> best) {
     if (!over) best.erase(std::remove_if(best.begin(), best.end(), ended), best.end());
     width_ = best.size();
     beams_ = std::move(best);
-    if (!over && length_ < std::size_t(rules_.maximum())) return;
+    if (!over && length_ < rules_.maximum()) return;
     finished_.push_back(hypothesis(beams_[0], over));
     beams_.clear();
 }
@@ -129,7 +129,7 @@ void Beams::advance_samples() {
         const Candidate c = beams_[i].next[0];
         Beam beam = continued({i, c, beams_[i].sum + c.log_p});
         const bool ended = rules_.ends(c.token, length_);
-        if (ended || length_ == std::size_t(rules_.maximum())) {
+        if (ended || length_ == rules_.maximum()) {
             to = hypothesis(std::move(beam), ended);
             continue;
         }

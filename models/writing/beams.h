@@ -59,7 +59,9 @@ class Beams {
 
     const SearchRules& rules_;
     const SearchOptions& options_;
-    std::size_t width_, length_ = 0;  // width_: maximum number of beams; length_: number of tokens of each beam
+    std::size_t width_;
+    int length_ = 0;
+    // width_: maximum number of beams; length_: number of tokens of each beam
     std::vector<Beam> beams_;
     Hypotheses finished_;
     std::vector<std::size_t> sample_;  // for each beam, the number of its sample; empty in beam search

@@ -25,7 +25,7 @@ Numbers LengthTable::law(int source, LengthRange range) const {
 }
 
 Numbers length_law(const Numbers& scores, LengthRange range) {
-    Numbers law(std::size_t(range.most) + 1, -INFINITY);
+    Numbers law(range.most + 1, -INFINITY);
     const auto first = scores.begin() + range.least, end = scores.begin() + range.most + 1;
     const double largest = *std::max_element(first, end);
     double sum = 0;
@@ -37,15 +37,15 @@ Numbers length_law(const Numbers& scores, LengthRange range) {
 std::vector<int> best_lengths(const Numbers& law, int count) {
     std::vector<int> all;
     for (int n = 0; n < int(law.size()); n++)
-        if (law[std::size_t(n)] > -INFINITY) all.push_back(n);
-    std::stable_sort(all.begin(), all.end(), [&](int a, int b) { return law[std::size_t(a)] > law[std::size_t(b)]; });
+        if (law[n] > -INFINITY) all.push_back(n);
+    std::stable_sort(all.begin(), all.end(), [&](int a, int b) { return law[a] > law[b]; });
     all.resize(std::min(all.size(), std::size_t(count)));
     return all;
 }
 
 int draw_length(const Numbers& law, double u) {
     for (int n = 0; n + 1 < int(law.size()); n++)
-        if ((u -= std::exp(law[std::size_t(n)])) < 0) return n;
+        if ((u -= std::exp(law[n])) < 0) return n;
     return int(law.size()) - 1;
 }
 

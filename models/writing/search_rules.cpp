@@ -60,15 +60,15 @@ bool SearchRules::is_end(int token) const { return std::binary_search(ends_.begi
 
 // With the option bert4keras, an end token is allowed at every length. It ends the hypothesis only if the hypothesis,
 // including this end token, has at least `minimum` tokens.
-bool SearchRules::ends(int token, std::size_t length) const {
-    return is_end(token) && !(options_.bert4keras && length < std::size_t(options_.minimum));
+bool SearchRules::ends(int token, int length) const {
+    return is_end(token) && !(options_.bert4keras && length < options_.minimum);
 }
 
 void SearchRules::apply(TokenScores& row, const Tokens& written, double shift) const {
     if (options_.repetition_penalty != 1) penalise_repetition(row, written, shift);
     if (options_.no_repeat_ngram > 0) forbid_ngrams(row, written);
     for (int id : options_.forbidden) row.forbid(id);
-    if (!options_.bert4keras && written.size() < std::size_t(options_.minimum))
+    if (!options_.bert4keras && int(written.size()) < options_.minimum)
         for (int id : ends_) row.forbid(id);
 }
 

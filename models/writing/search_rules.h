@@ -20,7 +20,7 @@ class SearchRules {
     int maximum() const { return maximum_; }
     std::size_t end_count() const { return ends_.size(); }
     // Whether a hypothesis ends if `token` is its last token and `length` is its number of tokens.
-    bool ends(int token, std::size_t length) const;
+    bool ends(int token, int length) const;
 
     // Changes `row`, which has the score of each token of the vocabulary as the next token after the generated tokens
     // `written`. The repetition penalty applies to score - shift: to the logit if shift is 0, and to log p if shift is

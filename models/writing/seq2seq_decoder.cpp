@@ -12,7 +12,7 @@ void EncoderReader::read(Tape& tape, const Sentences& sources, Memory& memory) {
     Documents documents;
     for (const Sentence* s : sources) {
         const int begin = rows_.count(), n = s->ids.size();
-        for (int i = 0; i < n; i++) rows_.push(s->ids[i], source_type_, i, s->name);
+        rows_.push_text(s->ids, source_type_, 0, s->name);
         memory.sources.push_back({begin, begin + n, 0, s->name});
         documents.push_back({n, 1});
     }

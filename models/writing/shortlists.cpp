@@ -9,7 +9,7 @@ namespace masquerade {
 
 void Shortlists::prepare(int rows, int width, int V, Device device) {
     rows_ = rows, width_ = width, parts_ = int(logit_parts(V));
-    numbers_.resize(std::size_t(rows) * std::size_t(2 * width_ + parts_));
+    numbers_.resize(rows * std::size_t(2 * width_ + parts_));
     const std::size_t bytes = numbers_.size() * sizeof(float);
     if (bytes > memory_.bytes()) memory_ = Buffer(bytes, device);
 }

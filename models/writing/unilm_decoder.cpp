@@ -22,7 +22,7 @@ void UniLmDecoder::read(const Sentences& sources, int most_rows, const Backbone:
     for (const Sentence* s : sources) {
         const int n = s->ids.size(), begin = rows_.count();
         const int at = backward ? std::min(options_.longest, options_.room - n) : 0, edge = backward ? 0 : n - 1;
-        for (int i = 0; i < n; i++) rows_.push(s->ids[i], options_.source_type, at + i, s->name);
+        rows_.push_text(s->ids, options_.source_type, at, s->name);
         edge_rows_.push_back(begin + edge);
         edge_.push_from(rows_, begin + edge);
         const int next = backward ? at - 1 : options_.target_start < 0 ? n : options_.target_start;

@@ -107,11 +107,11 @@ class Unmasking {
 
     Written result() {
         const auto end = std::find(canvas.tokens.begin(), canvas.tokens.end(), canvas.end);
-        written.ended = end != canvas.tokens.end() && !given_[std::size_t(end - canvas.tokens.begin())];
+        written.ended = end != canvas.tokens.end() && !given_[end - canvas.tokens.begin()];
         written.score = canvas.score;
         for (double each : log_p_) written.score += each;
         written.tokens.assign(canvas.tokens.begin(), end);
-        written.came.assign(canvas.came.begin(), canvas.came.begin() + std::ptrdiff_t(written.tokens.size()));
+        written.came.assign(canvas.came.begin(), canvas.came.begin() + written.tokens.size());
         return std::move(written);
     }
 
@@ -176,7 +176,7 @@ class Unmasking {
         if (order_ != "random" || !by_number() || o_.ends_last || std::size_t(room()) >= asked.size()) return;
         std::stable_sort(asked.begin(), asked.end(),
                          [&](int a, int b) { return random("generate.place", a) > random("generate.place", b); });
-        asked.resize(std::size_t(room()));
+        asked.resize(room());
         std::sort(asked.begin(), asked.end());
     }
 
@@ -335,7 +335,7 @@ Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> start
         }
         std::stable_sort(left[i].begin(), left[i].end(), [&](int a, int b) {
             const int block_a = block > 0 ? a / block : 0, block_b = block > 0 ? b / block : 0;
-            return block_a != block_b ? block_a > block_b : draws[std::size_t(a)] > draws[std::size_t(b)];
+            return block_a != block_b ? block_a > block_b : draws[a] > draws[b];
         });
     }
     for (int pass = 1;; pass++) {
@@ -352,13 +352,13 @@ Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> start
         parallel_for(asked.size(), std::max(1, numbers_a_piece / V), [&](std::int64_t begin, std::int64_t end) {
             static thread_local TokenScores scores;
             for (std::int64_t r = begin; r < end; r++) {
-                const std::size_t i = which[std::size_t(r)];
+                const std::size_t i = which[r];
                 MaskedCanvas& c = starts[i];
-                const int place = left[i].back(), token = truths[i].at(std::size_t(place));
+                const int place = left[i].back(), token = truths[i].at(place);
                 scores.read(logits + r * V, V);
                 sums[i] += double(logits[r * V + token]) - scores.log_sum();
-                c.tokens[std::size_t(place)] = token;
-                c.came[std::size_t(place)] = pass;
+                c.tokens[place] = token;
+                c.came[place] = pass;
                 left[i].pop_back();
                 const auto known = [&](int later) { return token == c.end && later > place; };
                 left[i].erase(std::remove_if(left[i].begin(), left[i].end(), known), left[i].end());

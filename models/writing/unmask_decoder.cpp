@@ -39,7 +39,7 @@ void UnmaskDecoder::read(const Sentences& sources, int canvases, int places) {
     if (!cache || sources.empty() || diffusion_form(objective_) == DiffusionForm::streams) return;
     if (reader_) return reader_->read(tape_, sources, memory_);
     slots_ = {canvases, places};
-    kept_.assign(std::size_t(canvases), {});
+    kept_.assign(canvases, {});
     if (net_.head_stack().keeps_rows()) read_contexts();
 }
 
@@ -48,8 +48,8 @@ void UnmaskDecoder::read_contexts() {
     const auto batch_of_contexts = [&](const Sentences& sources, int places) {
         std::vector<Example> examples;
         for (const Sentence* s : sources)
-            examples.push_back(canvas_rows(diffusion_form(objective_), *s, !text_, {}, 0,
-                                           Tokens(std::size_t(places), options_.mask), options_));
+            examples.push_back(
+                canvas_rows(diffusion_form(objective_), *s, !text_, {}, 0, Tokens(places, options_.mask), options_));
         Batch batch = pack(examples, 1);
         objective_.give_masks(batch, options_);
         return batch;
@@ -66,7 +66,7 @@ void UnmaskDecoder::read_contexts() {
     memory_.layers = stack.states(slots_);
     tape_.begin("read");
     stack.run(tape_, batch_.rows, stack.pass(tape_, batch_.rows, batch_.graph), [&](int i, Tensor*&, Pass& layer) {
-        layer.state = &memory_.layers[std::size_t(i)];
+        layer.state = &memory_.layers[i];
         layer.graph = &batch_.graph_at(i);
     });
     tape_.end();
@@ -120,7 +120,7 @@ Tensor* UnmaskDecoder::new_rows(const Batch& batch, const std::vector<const Mask
         for (int row = source.begin; row < source.end; row++) keys.push_back({0, row}), index.push_back(-1);
         const int places = batch.parts[i].source + batch.parts[i].target - (source.end - source.begin);
         const int first = first_asked(c);
-        Tokens& kept = kept_.at(std::size_t(c.number));
+        Tokens& kept = kept_.at(c.number);
         const auto finished = c.tokens.begin() + first;
         const auto same = std::mismatch(kept.begin(), kept.end(), c.tokens.begin(), finished).second - c.tokens.begin();
         const int known = first > 0 ? int(same) / options_.diffusion.block * options_.diffusion.block : 0;
@@ -142,7 +142,7 @@ Tensor* UnmaskDecoder::new_rows(const Batch& batch, const std::vector<const Mask
     std::vector<int> labelled;  // the labelled rows among those that run
     TokenRows labelled_rows;
     for (int row : batch.labels.rows) {
-        labelled.push_back(index.at(std::size_t(row)));
+        labelled.push_back(index.at(row));
         labelled_rows.push_from(batch.rows, row);
     }
     const Backbone& stack = net_.head_stack();
@@ -154,7 +154,7 @@ Tensor* UnmaskDecoder::new_rows(const Batch& batch, const std::vector<const Mask
     pass.step = &step;
     pass.part = 1;
     return stack.finish(tape_, stack.run(tape_, rows_, pass, [&](int i, Tensor*&, Pass& layer) {
-        layer.state = &memory_.layers[std::size_t(i)];
+        layer.state = &memory_.layers[i];
         layer.graph = &graphs_.at(i, usual);
         if (i < last) return;
         layer.query_rows = tape_.ints(std::move(labelled));

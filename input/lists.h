@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// Names of lists that are used everywhere.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace masquerade {
+
+using Strings = std::vector<std::string>;
+using Numbers = std::vector<double>;
+
+}  // namespace masquerade
