@@ -270,11 +270,7 @@ class FromLatents {
     // Returns the rounds in which the texts of each request are written. A request whose input line is empty has none.
     std::string rounds_of(const Strings& lines, const std::vector<DecodeRequest>& requests) {
         const std::size_t each = lines.empty() ? 1 : requests.size() / lines.size();
-        std::vector<std::vector<Written>> all;
-        if (run_.model.unmasks())
-            all = decoder_.unmask(requests, options_, a_.seed);
-        else
-            for (const Written& w : decoder_.insert(requests, options_)) all.push_back({w});
+        const auto all = decoder_.in_any_order(requests, options_, a_.seed);
         const char* const hidden = run_.model.unmasks() ? "_" : "";
         std::string drawn;
         for (std::size_t r = 0; r < all.size(); r++)

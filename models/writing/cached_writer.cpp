@@ -190,10 +190,13 @@ const Shortlists* CachedWriter::shortlists(const std::vector<Row>& rows, int wid
 }
 
 const float* CachedWriter::logits() {
-    if (logits_.device == Device::cpu) return logits_.as<float>();
-    logits_on_host_.resize(logits_.count());
-    copy_bytes(logits_.data, logits_.device, logits_on_host_.data(), Device::cpu, logits_.bytes());
-    return logits_on_host_.data();
+    return logits_.device == Device::cpu ? logits_.as<float>() : on_host(logits_, logits_on_host_);
+}
+
+const float* on_host(const View& logits, std::vector<float>& memory) {
+    memory.resize(logits.count());
+    copy_bytes(logits.data, logits.device, memory.data(), Device::cpu, logits.bytes());
+    return memory.data();
 }
 
 std::vector<Hypotheses> write_targets(NextToken& model, const std::vector<SearchSource>& about,

@@ -104,6 +104,9 @@ class CachedWriter : public NextToken {
     LayerGraphs masks_, cross_masks_;  // graphs of Memory::masks in this step, for self- and cross-attention
 };
 
+// Copies logits (f32) to the host, into `memory`, and returns a pointer to them.
+const float* on_host(const View& logits, std::vector<float>& memory);
+
 // A CachedWriter that computes its memory from source sentences.
 class SourceReader : public CachedWriter {
   public:

@@ -41,17 +41,7 @@ CanvasOptions canvas_options(const SearchOptions& options, Finalization finaliza
 
 InsertionDecoder::InsertionDecoder(const InsertionTransformer& model, const Objective& objective, InsertionForm form,
                                    const ObjectiveOptions& options, const Tokens& forbidden)
-    : model_(model),
-      objective_(objective),
-      form_(form),
-      options_(options),
-      forbidden_(model.head_stack().options.vocabulary),
-      arena_(model.head_stack().device(), model.head_stack().blocks()),
-      tape_(arena_, model.head_stack().storage()) {
-    for (int word : forbidden) forbidden_.at(word) = 1;
-    if (const EncoderDecoder* two = model.two_stacks())
-        reader_ = std::make_unique<EncoderReader>(*two, options.source_type, options.encoder_masks, options.masks);
-}
+    : CanvasDecoder(model, objective, options), model_(model), form_(form), forbidden_(forbidden) {}
 
 void InsertionDecoder::read(const Sentences& sources) {
     sources_ = sources;
@@ -59,30 +49,17 @@ void InsertionDecoder::read(const Sentences& sources) {
     if (reader_) reader_->read(tape_, sources, memory_);
 }
 
-Batch InsertionDecoder::batch_of(const std::vector<const Canvas*>& canvases) const {
-    std::vector<Example> examples;
-    std::vector<int> sources;
-    for (const Canvas* c : canvases) {
-        sources.push_back(c->source);
-        const Sentence& s = *sources_.at(c->source);
-        Example e = canvas_example(form_, s.ids, c->tokens, s.name, options_);
-        if (form_ == InsertionForm::either_side) {  // drops the labels of the slots in the source
-            Labels own;
-            for (int row : e.labels.rows)
-                if (row + 1 >= int(s.ids.size())) own.push(row, 0);
-            e.labels = own;
-        }
-        e.source = TokenRows();  // read() has already encoded the source
-        examples.push_back(std::move(e));
+Example InsertionDecoder::example(const Canvas& canvas) const {
+    const Sentence& s = *sources_.at(canvas.source);
+    Example e = canvas_example(form_, s.ids, canvas.tokens, s.name, options_);
+    if (form_ == InsertionForm::either_side) {  // drops the labels of the slots in the source
+        Labels own;
+        for (int row : e.labels.rows)
+            if (row + 1 >= int(s.ids.size())) own.push(row, 0);
+        e.labels = own;
     }
-    Batch b = pack(examples, 1);
-    if (reader_) reader_->attach(b, memory_, sources);
-    objective_.give_masks(b, options_);
-    return b;
-}
-
-Tensor* InsertionDecoder::rows(const Batch& b) {
-    return reader_ ? reader_->rows(tape_, b, memory_) : model_.rows(tape_, b);
+    e.source = TokenRows();  // read() has already encoded the source
+    return e;
 }
 
 // Computes, for each slot l and word c, log sum_k exp(a_k + z_kc). This is log p(c|l) or, if the model is joint (one
@@ -90,8 +67,7 @@ Tensor* InsertionDecoder::rows(const Batch& b) {
 // mixture, and pi_k is the weight of this component. a_k is log pi_k minus a log-sum-exp of the logits of component k.
 // This log-sum-exp runs over all words at slot l or, if the model is joint, over all words at all slots of the canvas.
 std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead& head, Tensor* rows, const Batch& batch,
-                                                const std::vector<char>& forbidden, int end) {
-    const std::size_t K = head.options.mixture, V = forbidden.size();
+                                                const Tokens& forbidden, int end) {
     const bool joint = head.options.joint;
     const InsertionHead::Slots s = head.slots(tape, rows, batch);
     const std::vector<int> none;
@@ -99,6 +75,10 @@ std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead&
     for (Tensor* t : {s.bias, s.mix, s.place, normaliser})
         if (t) tape.retain(t);  // read below, after all ops
     const OnHost lse(normaliser->view()), z(head.logits(tape, s)->view());
+    const std::size_t K = head.options.mixture, V = z.view().columns();
+    std::vector<char> never(V);  // for each token, whether it is never inserted
+    for (int token : forbidden) never.at(token) = 1;
+    never.at(end) = 1;
     const auto numbers = [](Tensor* t) { return t ? std::optional<OnHost>(OnHost(t->view())) : std::nullopt; };
     const auto bias = numbers(s.bias), mix = numbers(s.mix), place = numbers(s.place);
     std::vector<std::vector<SlotScore>> all(batch.documents);
@@ -128,7 +108,7 @@ std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead&
                 return (K == 1 ? terms[0] : log_sum_exp(terms)) - (joint ? score.place : 0);
             };
             for (std::size_t c = 0; c < V; c++)
-                if (const double x = forbidden[c] ? -INFINITY : content(c); x > score.content) {
+                if (const double x = never[c] ? -INFINITY : content(c); x > score.content) {
                     score.content = x;
                     score.token = c;
                 }
@@ -140,9 +120,16 @@ std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead&
 }
 
 std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<const Canvas*>& canvases) {
-    const Batch batch = batch_of(canvases);
+    std::vector<Example> examples;
+    std::vector<int> sources;
+    for (const Canvas* c : canvases) {
+        examples.push_back(example(*c));
+        sources.push_back(c->source);
+    }
+    const Batch batch = batch_of(examples, sources);
     tape_.begin("score");
-    auto all = slot_scores(tape_, *model_.head, rows(batch), batch, forbidden_, options_.insertion.end);
+    Tensor* const rows = reader_ ? reader_->rows(tape_, batch, memory_) : model_.rows(tape_, batch);
+    auto all = slot_scores(tape_, *model_.head, rows, batch, forbidden_, options_.insertion.end);
     tape_.end();
     return all;
 }

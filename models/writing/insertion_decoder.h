@@ -6,7 +6,7 @@
 #include "models/nets/insertion.h"
 #include "models/tasks/insertion_objective.h"
 #include "models/writing/canvas.h"
-#include "models/writing/seq2seq_decoder.h"
+#include "models/writing/canvas_decoder.h"
 
 namespace masquerade {
 
@@ -14,15 +14,15 @@ namespace masquerade {
 // or contradict each other.
 CanvasOptions canvas_options(const SearchOptions& options, Finalization finalization, int longest);
 
-// Returns the scores of the slots of every document of the batch. `rows` are the last hidden rows, (N,C). `forbidden`
-// says for each token of the vocabulary whether it is never inserted; `end` is the end token.
+// Returns the scores of the slots of every document of the batch. `rows` are the last hidden rows, (N,C). The tokens in
+// `forbidden` and the end token `end` are never inserted.
 std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead& head, Tensor* rows, const Batch& batch,
-                                                const std::vector<char>& forbidden, int end);
+                                                const Tokens& forbidden, int end);
 
-class InsertionDecoder : public SlotModel {
+class InsertionDecoder : public SlotModel, private CanvasDecoder {
   public:
     // `options` are the options of `objective` that were used in training. The tokens in `forbidden` are never
-    // inserted. They must include the end token, whose probability is in SlotScore::end.
+    // inserted.
     InsertionDecoder(const InsertionTransformer& model, const Objective& objective, InsertionForm form,
                      const ObjectiveOptions& options, const Tokens& forbidden);
     // Sets the sources and, if the model has an encoder, encodes them. Canvas::source is an index into `sources`. The
@@ -31,19 +31,11 @@ class InsertionDecoder : public SlotModel {
     std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override;
 
   private:
-    Batch batch_of(const std::vector<const Canvas*>& canvases) const;
-    Tensor* rows(const Batch& batch);
+    Example example(const Canvas& canvas) const;
 
     const InsertionTransformer& model_;
-    const Objective& objective_;
     const InsertionForm form_;
-    const ObjectiveOptions options_;
-    std::vector<char> forbidden_;  // for each token of the vocabulary, whether it is never inserted
-    Arena arena_;
-    Tape tape_;
-    Sentences sources_;
-    std::unique_ptr<EncoderReader> reader_;
-    Memory memory_;
+    const Tokens forbidden_;
 };
 
 }  // namespace masquerade

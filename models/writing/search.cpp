@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "engine/base/error.h"
-#include "engine/ops/cpu/parallel.h"
 #include "models/writing/beams.h"
 #include "models/writing/token_scores.h"
 
@@ -125,9 +124,8 @@ std::vector<Hypotheses> search(NextToken& model, const std::vector<SearchSource>
         Logits logits{width > 0 ? model.shortlists(rows, width) : nullptr, nullptr, V};
         if (!logits.lists) logits.all = model.step(rows);
         while (!work.empty()) {
-            parallel_for(work.size(), std::max(1, numbers_a_piece / V), [&](std::int64_t begin, std::int64_t end) {
-                static thread_local TokenScores scores;
-                for (std::int64_t i = begin; i < end; i++) look(work[i], logits, options, seed, step, scores);
+            each_row_of_logits(work.size(), V, [&](std::int64_t i, TokenScores& scores) {
+                look(work[i], logits, options, seed, step, scores);
             });
             work.erase(std::remove_if(work.begin(), work.end(), [](const Work& w) { return w.done; }), work.end());
             if (work.empty()) break;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "models/writing/token_scores.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "engine/math/scalar.h"

@@ -6,13 +6,13 @@
 // If a device has chosen the best tokens (Shortlists), only their logits are known. The scores of all other tokens are
 // then minus infinity, and certain() says whether the result is the one that all logits would give.
 #pragma once
+#include <algorithm>
+
+#include "engine/ops/cpu/parallel.h"
 #include "models/writing/search.h"
 #include "models/writing/shortlists.h"
 
 namespace masquerade {
-
-// Minimum number of logits per thread. With fewer logits, starting a thread takes more time than the thread saves.
-constexpr int numbers_a_piece = 1 << 15;
 
 class TokenScores {
   public:
@@ -72,5 +72,16 @@ class TokenScores {
     std::vector<float> shares_;  // one number per token
     Numbers share_of_block_;
 };
+
+// Calls use(i, scores) for each of the rows of V logits, on several threads. Each thread has its own scores.
+template <class Use>
+void each_row_of_logits(std::size_t rows, int V, Use use) {
+    // Minimum number of logits per thread. With fewer, starting a thread takes more time than the thread saves.
+    constexpr int numbers_a_piece = 1 << 15;
+    parallel_for(std::int64_t(rows), std::max(1, numbers_a_piece / V), [&](std::int64_t begin, std::int64_t end) {
+        static thread_local TokenScores scores;
+        for (std::int64_t i = begin; i < end; i++) use(i, scores);
+    });
+}
 
 }  // namespace masquerade

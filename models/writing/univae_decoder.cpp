@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "engine/base/processes.h"
-#include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
 
 namespace masquerade {
@@ -31,94 +30,64 @@ Sentence source_of(const DecodeRequest& request, const UniVae& model, const UniV
     return {request.source, int(request.line), {}};
 }
 
-// The canvases of requests. The decoder half reads them and the latents of the requests.
-class LatentCanvases {
+// Scores the canvases of requests: their slots or their hidden places. The decoder half reads the canvases and the
+// latents of their requests. The source of a canvas is the index of its request.
+class LatentCanvases : public SlotModel, public PlaceModel {
   public:
     LatentCanvases(const UniVae& model, Tape& tape, const std::vector<DecodeRequest>& requests,
-                   const UniVaeDecoder::Special& special)
-        : model_(model), tape_(tape), requests_(requests) {
+                   const UniVaeDecoder::Special& special, const Tokens& forbidden)
+        : model_(model), tape_(tape), requests_(requests), special_(special), forbidden_(forbidden) {
         for (const DecodeRequest& r : requests) sources_.push_back(source_of(r, model, special));
     }
-    // Begins a step of the tape, and runs the decoder half for halves[i], a canvas of request which[i]. Sets `batch`,
-    // and returns what UniVae::decode() returns. The caller ends the step.
-    Tensor* run(const std::vector<int>& which, std::vector<CanvasHalf> halves, Batch& batch) const {
-        std::vector<const DecodeRequest*> requests;
-        for (std::size_t i = 0; i < which.size(); i++) {
-            requests.push_back(&requests_.at(which[i]));
-            halves[i].sentence = &sources_[which[i]], halves[i].start = requests.back()->start;
-        }
-        batch = canvas_batch(model_, halves);
-        tape_.begin("canvases");
-        std::vector<Tensor*> z;
-        for (int l = 0; l < model_.space.layers(); l++) z.push_back(latents_of(tape_, model_, requests, l));
-        return model_.decode(tape_, batch, z);
-    }
-    const UniVae& model() const { return model_; }
-    Tape& tape() const { return tape_; }
-
-  private:
-    const UniVae& model_;
-    Tape& tape_;
-    const std::vector<DecodeRequest>& requests_;
-    std::vector<Sentence> sources_;
-};
-
-// Scores the slots of canvases. Canvas::source is the index of a request.
-class LatentSlots : public SlotModel {
-  public:
-    LatentSlots(const LatentCanvases& canvases, const Tokens& forbidden, int end) : canvases_(canvases), end_(end) {
-        forbidden_.resize(canvases.model().backbone.options.vocabulary);
-        for (int word : forbidden) forbidden_.at(word) = 1;
-        forbidden_.at(end_) = 1;
-    }
     std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override {
-        std::vector<int> which;
-        std::vector<CanvasHalf> halves;
-        for (const Canvas* c : canvases) which.push_back(c->source), halves.push_back({c->tokens});
-        Batch batch;
-        Tensor* x = canvases_.run(which, std::move(halves), batch);
-        auto all = slot_scores(canvases_.tape(), *canvases_.model().insertion, x, batch, forbidden_, end_);
-        canvases_.tape().end();
+        Tensor* x = run(canvases);
+        auto all = slot_scores(tape_, *model_.insertion, x, batch_, forbidden_, special_.sep);
+        tape_.end();
+        return all;
+    }
+    int vocabulary() const override { return model_.backbone.options.vocabulary; }
+    const float* logits(const std::vector<const MaskedCanvas*>& canvases) override {
+        const Backbone& stack = model_.backbone;
+        Tensor* x = run(canvases);  // (M,C): a row per asked place
+        const float* const all = on_host(stack.logits(tape_, stack.head(tape_, x))->view(), logits_);
+        tape_.end();
         return all;
     }
 
   private:
-    const LatentCanvases& canvases_;
-    const int end_;
-    std::vector<char> forbidden_;  // for each token of the vocabulary, whether it is never inserted
-};
-
-// Computes the logits of hidden places. MaskedCanvas::source is the index of a request.
-class LatentPlaces : public PlaceModel {
-  public:
-    LatentPlaces(const LatentCanvases& canvases, int mask) : canvases_(canvases), mask_(mask) {}
-    int vocabulary() const override { return canvases_.model().backbone.options.vocabulary; }
-    const float* logits(const std::vector<const MaskedCanvas*>& canvases) override {
-        std::vector<int> which;
+    CanvasHalf half_of(const Canvas& canvas) const { return {canvas.tokens}; }
+    CanvasHalf half_of(const MaskedCanvas& canvas) const {
+        CanvasHalf half{canvas.tokens, canvas.asked};
+        std::replace(half.words.begin(), half.words.end(), MaskedCanvas::hidden, special_.mask);
+        return half;
+    }
+    // Begins a step of the tape, and runs the decoder half. Returns what UniVae::decode() returns. The caller ends the
+    // step.
+    template <class AnyCanvas>
+    Tensor* run(const std::vector<const AnyCanvas*>& canvases) {
+        std::vector<const DecodeRequest*> requests;
         std::vector<CanvasHalf> halves;
-        for (const MaskedCanvas* c : canvases) {
-            which.push_back(c->source);
-            halves.push_back({c->tokens, c->asked});
-            std::replace(halves.back().words.begin(), halves.back().words.end(), int(MaskedCanvas::hidden), mask_);
+        for (const AnyCanvas* c : canvases) {
+            requests.push_back(&requests_.at(c->source));
+            halves.push_back(half_of(*c));
+            halves.back().sentence = &sources_[c->source], halves.back().start = requests.back()->start;
         }
-        Batch batch;
-        Tensor* x = canvases_.run(which, std::move(halves), batch);  // (M,C): a row per asked place
-        Tape& tape = canvases_.tape();
-        const Backbone& stack = canvases_.model().backbone;
-        const View z = stack.logits(tape, stack.head(tape, x))->view();
-        logits_.resize(z.count());
-        copy_bytes(z.data, z.device, logits_.data(), Device::cpu, z.bytes());
-        tape.end();
-        return logits_.data();
+        batch_ = canvas_batch(model_, halves);
+        tape_.begin("canvases");
+        std::vector<Tensor*> z;
+        for (int l = 0; l < model_.space.layers(); l++) z.push_back(latents_of(tape_, model_, requests, l));
+        return model_.decode(tape_, batch_, z);
     }
 
-  private:
-    const LatentCanvases& canvases_;
-    const int mask_;
+    const UniVae& model_;
+    Tape& tape_;
+    const std::vector<DecodeRequest>& requests_;
+    const UniVaeDecoder::Special& special_;
+    const Tokens& forbidden_;
+    std::vector<Sentence> sources_;
+    Batch batch_;
     std::vector<float> logits_;
 };
-
-constexpr std::size_t at_a_time = 64;  // requests whose canvases are written at once
 
 }  // namespace
 
@@ -202,16 +171,15 @@ std::vector<Hypotheses> UniVaeDecoder::search(std::vector<DecodeRequest> request
                                               std::uint64_t seed, int refinements) {
     for (int round = 0;; round++) {
         std::vector<Hypotheses> all;
-        if (model_.insertion)
-            for (Written& w : insert(requests, options))
-                all.push_back({{std::move(w.tokens), w.score, w.ended, w.passes()}});
-        else if (model_.unmasks())
-            for (std::vector<Written>& samples : unmask(requests, options, seed)) {
-                all.emplace_back();
-                for (Written& w : samples) all.back().push_back({std::move(w.tokens), w.score, w.ended, w.rounds});
-            }
-        else
+        if (!model_.insertion && !model_.unmasks())
             all = from_left_to_right(requests, options, seed);
+        else
+            for (std::vector<Written>& samples : in_any_order(requests, options, seed)) {
+                all.emplace_back();
+                for (Written& w : samples)
+                    all.back().push_back(
+                        {std::move(w.tokens), w.score, w.ended, model_.insertion ? w.passes() : w.rounds});
+            }
         if (round == refinements || model_.options.latent_layers == 0) return all;
         std::vector<Sentence> sentences(all.size());
         for (std::size_t i = 0; i < all.size(); i++) {
@@ -230,51 +198,44 @@ std::vector<Hypotheses> UniVaeDecoder::search(std::vector<DecodeRequest> request
     }
 }
 
-std::vector<Written> UniVaeDecoder::insert(const std::vector<DecodeRequest>& requests, const SearchOptions& options) {
+std::vector<std::vector<Written>> UniVaeDecoder::in_any_order(const std::vector<DecodeRequest>& requests,
+                                                              SearchOptions options, std::uint64_t seed) {
     // The maximum includes [SEP], the canvas does not; max_length includes [CLS] and [SEP].
-    const CanvasOptions how =
-        canvas_options(options, special_.finalization, std::min(options.maximum - 1, model_.options.max_length - 2));
-    Tokens forbidden = special_.forbidden;
-    forbidden.insert(forbidden.end(), options.forbidden.begin(), options.forbidden.end());
-    const LatentCanvases canvases(model_, writer_.tape(), requests, special_);
-    LatentSlots slots(canvases, forbidden, special_.sep);
-    std::vector<Written> all;
-    for (std::size_t first = 0; first < requests.size(); first += at_a_time) {
-        std::vector<Canvas> some;
-        for (std::size_t i = first; i < std::min(requests.size(), first + at_a_time); i++)
-            some.push_back({int(i), {}, {}});
-        for (Written& w : write_canvases(slots, std::move(some), how)) all.push_back(std::move(w));
+    const int longest = model_.options.max_length - 2, most = std::min(options.maximum - 1, longest);
+    options.forbidden.insert(options.forbidden.end(), special_.forbidden.begin(), special_.forbidden.end());
+    LatentCanvases model(model_, writer_.tape(), requests, special_, options.forbidden);
+    std::vector<std::vector<Written>> all;
+    if (model_.insertion) {
+        const CanvasOptions how = canvas_options(options, special_.finalization, most);
+        constexpr std::size_t at_a_time = 64;
+        for (std::size_t first = 0; first < requests.size(); first += at_a_time) {
+            std::vector<Canvas> some;
+            for (std::size_t i = first; i < std::min(requests.size(), first + at_a_time); i++)
+                some.push_back({int(i), {}, {}});
+            for (Written& w : write_canvases(model, std::move(some), how)) all.push_back({std::move(w)});
+        }
+        return all;
     }
-    return all;
-}
-
-std::vector<std::vector<Written>> UniVaeDecoder::unmask(const std::vector<DecodeRequest>& requests,
-                                                        SearchOptions options, std::uint64_t seed) {
     check_unmasking(options);
     if (options.unmask.lengths > 0)
         throw BadUsage("--lengths is of runs with canvas=drawn; a univae with decoder=diffusion writes [SEP] itself");
-    options.forbidden.insert(options.forbidden.end(), special_.forbidden.begin(), special_.forbidden.end());
-    const LatentCanvases canvases(model_, writer_.tape(), requests, special_);
-    LatentPlaces model(canvases, special_.mask);
-    const int places = model_.options.max_length - 1, samples = std::max(1, options.samples);
-    const std::size_t count = requests.size() * std::size_t(samples);
-    const std::size_t most = std::max<std::size_t>(1, 4096 / std::size_t(places));  // canvases at a time
-    std::vector<std::vector<Written>> all;
-    for (std::size_t first = 0; first < count; first += most) {
+    const std::size_t samples = std::max(1, options.samples), count = requests.size() * samples, places = longest + 1,
+                      at_a_time = std::max<std::size_t>(1, 4096 / places);
+    for (std::size_t first = 0; first < count; first += at_a_time) {
         std::vector<MaskedCanvas> some;
-        for (std::size_t n = first; n < std::min(count, first + most); n++) {
-            const std::size_t i = n / std::size_t(samples);
+        for (std::size_t n = first; n < std::min(count, first + at_a_time); n++) {
+            const DecodeRequest& request = requests[n / samples];
             MaskedCanvas& c = some.emplace_back();
-            c.source = int(i), c.line = requests[i].line;
-            c.sample = requests[i].sample + std::uint32_t(n % std::size_t(samples));
+            c.source = int(n / samples), c.line = request.line;
+            c.sample = request.sample + std::uint32_t(n % samples);
             c.end = special_.sep, c.minimum = options.minimum;
-            c.tokens.assign(std::min(places, options.maximum - 1), int(MaskedCanvas::hidden));
+            c.tokens.assign(std::min<int>(places, options.maximum - 1), MaskedCanvas::hidden);
             c.tokens.resize(places, c.end);
         }
         for (Written& w : unmask_canvases(model, std::move(some), options, seed)) {
-            if (all.empty() || int(all.back().size()) == samples) all.emplace_back();
+            if (all.empty() || all.back().size() == samples) all.emplace_back();
             // A text that has no end in any place would be longer than max_length with [CLS] and [SEP].
-            w.tokens.resize(std::min(int(w.tokens.size()), places - 1));
+            w.tokens.resize(std::min(int(w.tokens.size()), longest));
             w.came.resize(w.tokens.size());
             all.back().push_back(std::move(w));
         }

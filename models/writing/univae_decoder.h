@@ -51,15 +51,14 @@ class UniVaeDecoder {
     std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, SearchOptions options, std::uint64_t seed,
                               int refinements = 0, Numbers* passes = nullptr);
 
-    // Only for models that insert words: returns the text of each request, and the round in which each token was
-    // inserted. Uses SearchOptions::canvas, `maximum` and `forbidden`. A text has at most options.maximum - 1
-    // tokens, because the maximum includes [SEP]. Throws BadUsage if the options ask for beams or samples.
-    std::vector<Written> insert(const std::vector<DecodeRequest>& requests, const SearchOptions& options);
-    // Only for masked diffusion (models/writing/unmask.h): returns for each request its samples or, if options.samples
-    // is 0, one text. A text has at most options.maximum - 1 tokens. Throws BadUsage as check_unmasking() does, and if
-    // the options choose among lengths.
-    std::vector<std::vector<Written>> unmask(const std::vector<DecodeRequest>& requests, SearchOptions options,
-                                             std::uint64_t seed);
+    // Only for models that insert words or un-hide tokens: returns the texts of each request, and the round in which
+    // each token was written. A text has at most options.maximum - 1 tokens, because the maximum includes [SEP].
+    // Insertion writes one text for each request. It uses SearchOptions::canvas, `maximum` and `forbidden`, and throws
+    // BadUsage if the options ask for beams or samples. Masked diffusion (models/writing/unmask.h) writes the samples of
+    // each request or, if options.samples is 0, one text. It throws BadUsage as check_unmasking() does, and if the
+    // options choose among lengths.
+    std::vector<std::vector<Written>> in_any_order(const std::vector<DecodeRequest>& requests, SearchOptions options,
+                                                   std::uint64_t seed);
 
     // Feeds `ids` one by one, whatever the model predicts (teacher forcing). Returns, after every token except the last
     // one, the logits of the next token. In a conditional model, `ids` is a target, and the result begins with the

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "engine/base/error.h"
-#include "engine/ops/cpu/parallel.h"
 #include "models/writing/search.h"
 #include "models/writing/token_scores.h"
 
@@ -128,10 +127,10 @@ class Unmasking {
                              std::uint32_t(round_) * std::uint32_t(canvas.tokens.size()) + std::uint32_t(place), what);
     }
     int hidden_places() const {
-        return int(std::count(canvas.tokens.begin(), canvas.tokens.end(), int(MaskedCanvas::hidden)));
+        return int(std::count(canvas.tokens.begin(), canvas.tokens.end(), MaskedCanvas::hidden));
     }
     int first_hidden() const {
-        const auto first = std::find(canvas.tokens.begin(), canvas.tokens.end(), int(MaskedCanvas::hidden));
+        const auto first = std::find(canvas.tokens.begin(), canvas.tokens.end(), MaskedCanvas::hidden);
         return int(first - canvas.tokens.begin());
     }
     bool may_end(int place) const {
@@ -307,9 +306,8 @@ std::vector<Written> unmask_canvases(PlaceModel& model, std::vector<MaskedCanvas
             for (std::size_t i = 0; i < each->canvas.asked.size(); i++) rows.emplace_back(each, i);
         }
         const float* const logits = model.logits(canvases);
-        parallel_for(rows.size(), std::max(1, numbers_a_piece / V), [&](std::int64_t begin, std::int64_t end) {
-            static thread_local TokenScores scores;
-            for (std::int64_t r = begin; r < end; r++) rows[r].first->look(rows[r].second, logits + r * V, V, scores);
+        each_row_of_logits(rows.size(), V, [&](std::int64_t r, TokenScores& scores) {
+            rows[r].first->look(rows[r].second, logits + r * V, V, scores);
         });
         for (Unmasking* each : open) each->write();
     }
@@ -333,10 +331,8 @@ Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> start
             draws.push_back(sampling_draw(seed, c.line, c.sample, std::uint32_t(place), "evaluate.order"));
             if (c.tokens[place] == MaskedCanvas::hidden) left[i].push_back(int(place));
         }
-        std::stable_sort(left[i].begin(), left[i].end(), [&](int a, int b) {
-            const int block_a = block > 0 ? a / block : 0, block_b = block > 0 ? b / block : 0;
-            return block_a != block_b ? block_a > block_b : draws[a] > draws[b];
-        });
+        const auto turn = [&](int place) { return std::pair(block > 0 ? place / block : 0, draws[place]); };
+        std::stable_sort(left[i].begin(), left[i].end(), [&](int a, int b) { return turn(a) > turn(b); });
     }
     for (int pass = 1;; pass++) {
         std::vector<const MaskedCanvas*> asked;
@@ -349,21 +345,19 @@ Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> start
         }
         if (asked.empty()) return sums;
         const float* const logits = model.logits(asked);
-        parallel_for(asked.size(), std::max(1, numbers_a_piece / V), [&](std::int64_t begin, std::int64_t end) {
-            static thread_local TokenScores scores;
-            for (std::int64_t r = begin; r < end; r++) {
-                const std::size_t i = which[r];
-                MaskedCanvas& c = starts[i];
-                const int place = left[i].back(), token = truths[i].at(place);
-                scores.read(logits + r * V, V);
-                sums[i] += double(logits[r * V + token]) - scores.log_sum();
-                c.tokens[place] = token;
-                c.came[place] = pass;
-                left[i].pop_back();
-                const auto known = [&](int later) { return token == c.end && later > place; };
-                left[i].erase(std::remove_if(left[i].begin(), left[i].end(), known), left[i].end());
-                if (token == c.end) std::fill(c.tokens.begin() + place, c.tokens.end(), token);
-            }
+        each_row_of_logits(asked.size(), V, [&](std::int64_t r, TokenScores& scores) {
+            const std::size_t i = which[r];
+            MaskedCanvas& c = starts[i];
+            const int place = left[i].back(), token = truths[i].at(place);
+            scores.read(logits + r * V, V);
+            sums[i] += double(logits[r * V + token]) - scores.log_sum();
+            c.tokens[place] = token;
+            c.came[place] = pass;
+            left[i].pop_back();
+            if (token != c.end) return;
+            std::fill(c.tokens.begin() + place, c.tokens.end(), token);
+            const auto known = [&](int later) { return later > place; };
+            left[i].erase(std::remove_if(left[i].begin(), left[i].end(), known), left[i].end());
         });
     }
 }

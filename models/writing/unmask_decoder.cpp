@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <climits>
 
-#include "engine/tensor/copy.h"
 #include "engine/tensor/numbers.h"
 #include "models/tasks/diffusion_objective.h"
 
@@ -23,15 +22,7 @@ bool looks_ahead(const SegmentGraph& graph, int rows) {
 
 UnmaskDecoder::UnmaskDecoder(const TargetNet& net, const Objective& objective, const ObjectiveOptions& options,
                              bool text)
-    : net_(net),
-      objective_(objective),
-      options_(options),
-      text_(text),
-      arena_(net.head_stack().device(), net.head_stack().blocks()),
-      tape_(arena_, net.head_stack().storage()) {
-    if (const EncoderDecoder* two = net.two_stacks())
-        reader_ = std::make_unique<EncoderReader>(*two, options.source_type, options.encoder_masks, options.masks);
-}
+    : CanvasDecoder(net, objective, options), text_(text) {}
 
 void UnmaskDecoder::read(const Sentences& sources, int canvases, int places) {
     sources_ = sources;
@@ -50,9 +41,7 @@ void UnmaskDecoder::read_contexts() {
         for (const Sentence* s : sources)
             examples.push_back(
                 canvas_rows(diffusion_form(objective_), *s, !text_, {}, 0, Tokens(places, options_.mask), options_));
-        Batch batch = pack(examples, 1);
-        objective_.give_masks(batch, options_);
-        return batch;
+        return batch_of(examples);
     };
     const Backbone& stack = net_.head_stack();
     const Batch one = batch_of_contexts({sources_[0]}, slots_.longest);
@@ -100,7 +89,7 @@ Example UnmaskDecoder::example(const MaskedCanvas& canvas) const {
     const int end = form == DiffusionForm::blocks ? std::min(first + options_.diffusion.block, places) : places;
     const auto tokens = canvas.tokens.begin();
     Tokens shown(tokens + first, tokens + end);
-    std::replace(shown.begin(), shown.end(), int(MaskedCanvas::hidden), options_.mask);
+    std::replace(shown.begin(), shown.end(), MaskedCanvas::hidden, options_.mask);
     Example e =
         canvas_rows(form, *sources_.at(canvas.source), !text_, Tokens(tokens, tokens + first), first, shown, options_);
     for (int place : canvas.asked) e.labels.push(e.document.source + place - first, 0);
@@ -170,10 +159,8 @@ const float* UnmaskDecoder::logits(const std::vector<const MaskedCanvas*>& canva
         examples.push_back(example(*canvas));
         sources.push_back(canvas->source);
     }
-    batch_ = pack(examples, 1);
+    batch_ = batch_of(examples, sources);
     const bool keeps = !memory_.layers.empty();
-    if (keeps && reader_) reader_->attach(batch_, memory_, sources);
-    objective_.give_masks(batch_, options_);
     const Backbone& stack = net_.head_stack();
     tape_.begin(keeps ? "unmask, cached" : "unmask");
     Tensor* const h = !keeps    ? net_.hidden(tape_, batch_)
@@ -181,11 +168,9 @@ const float* UnmaskDecoder::logits(const std::vector<const MaskedCanvas*>& canva
                                                                 tape_.ints(batch_.labels.rows), "scored"))
                                 : stack.head(tape_, new_rows(batch_, canvases));
     batch_rows_ = keeps && !reader_ ? rows_.count() : batch_.source.count() + batch_.rows.count();
-    const View z = stack.logits(tape_, h)->view();
-    logits_.resize(z.count());
-    copy_bytes(z.data, z.device, logits_.data(), Device::cpu, z.bytes());
+    const float* const all = on_host(stack.logits(tape_, h)->view(), logits_);
     tape_.end();
-    return logits_.data();
+    return all;
 }
 
 std::vector<std::vector<Numbers>> UnmaskDecoder::missing(const Sentences& sentences, const std::vector<Tokens>& left,
@@ -201,8 +186,7 @@ std::vector<std::vector<Numbers>> UnmaskDecoder::missing(const Sentences& senten
             for (int row = e.document.source; row < e.rows.count(); row++) e.labels.push(row, 0);
             examples.push_back(std::move(e));
         }
-        batch_ = pack(examples, 1);
-        objective_.give_masks(batch_, options_);
+        batch_ = batch_of(examples);
         tape_.begin("missing");
         const OnHost z(stack.logits(tape_, net_.hidden(tape_, batch_))->view());
         for (std::size_t i = 0, row = 0; i < examples.size(); i++) {

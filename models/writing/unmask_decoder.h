@@ -8,14 +8,12 @@
 // CachedWriter. The logits are bit-identical to those of a pass that computes all rows. If a kind of attention does not
 // keep keys row by row, if the source sees the canvas, or with any-order, every pass computes all rows.
 #pragma once
-#include "models/nets/target_net.h"
-#include "models/tasks/objective.h"
-#include "models/writing/seq2seq_decoder.h"
+#include "models/writing/canvas_decoder.h"
 #include "models/writing/unmask.h"
 
 namespace masquerade {
 
-class UnmaskDecoder : public PlaceModel {
+class UnmaskDecoder : public PlaceModel, private CanvasDecoder {
   public:
     // `options` are the options of `objective` that were used in training. `text`: whether the places belong to a text,
     // which is the target of [CLS] and has the segment id of a source; otherwise, to the target of a pair.
@@ -42,18 +40,8 @@ class UnmaskDecoder : public PlaceModel {
     void read_contexts();
     Tensor* new_rows(const Batch& batch, const std::vector<const MaskedCanvas*>& canvases);
 
-    const TargetNet& net_;
-    const Objective& objective_;
-    const ObjectiveOptions options_;
     const bool text_;
-    Arena arena_;
-    Tape tape_;
-    Sentences sources_;
-    std::unique_ptr<EncoderReader> reader_;  // null if the model has one stack
-    // The decoding states of the sources and, with one stack, of the finished blocks. Without layers: nothing is
-    // stored.
-    Memory memory_;
-    Slots slots_;
+    Slots slots_;  // with one stack, memory_ has the decoding states of the sources and of the finished blocks
     std::vector<Tokens> kept_;  // for each canvas, the tokens of the finished blocks whose keys are kept
     // Inputs of the ops of a pass, which must stay unchanged until it ends.
     Batch batch_;

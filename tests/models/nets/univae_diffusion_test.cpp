@@ -303,7 +303,7 @@ TEST_CASE("univae, diffusion: it learns by heart, and writes in one pass, in ste
                 SearchOptions options;
                 options.unmask.per_pass = per_pass, options.unmask.steps = steps_of_all;
                 options.canvas.threshold = threshold;
-                const auto all = decoder.unmask(requests, options, 1);
+                const auto all = decoder.in_any_order(requests, options, 1);
                 const std::vector<Tokens> texts = decoder.write(requests, options, 1, 2);
                 REQUIRE(all.size() == text.size());
                 for (std::size_t i = 0; i < text.size(); i++) {
@@ -329,7 +329,7 @@ TEST_CASE("univae, diffusion: a sentence is written alone as in any batch, withi
         draws.samples = 3;
         for (const SearchOptions& how : {SearchOptions(), draws}) {
             const auto requests = reconstructions(m.model, pointers_to(text));
-            const auto together = decoder.unmask(requests, how, 6);
+            const auto together = decoder.in_any_order(requests, how, 6);
             std::set<Tokens> different;
             std::size_t longest = 0, unequal = 0;
             for (std::size_t i = 0; i < text.size(); i++) {
@@ -343,7 +343,7 @@ TEST_CASE("univae, diffusion: a sentence is written alone as in any batch, withi
                     unequal += w.tokens != together[i][0].tokens;
                 }
                 if (i % 9 > 0) continue;
-                const auto alone = decoder.unmask({requests[i]}, how, 6).at(0);
+                const auto alone = decoder.in_any_order({requests[i]}, how, 6).at(0);
                 for (std::size_t s = 0; s < alone.size(); s++) {
                     CHECK(alone[s].tokens == together[i][s].tokens);
                     CHECK(alone[s].score == together[i][s].score);
@@ -355,7 +355,8 @@ TEST_CASE("univae, diffusion: a sentence is written alone as in any batch, withi
         }
         SearchOptions options;
         options.maximum = 4, options.minimum = 2;
-        options.forbidden = {decoder.unmask(reconstructions(m.model, {&text[0]}), options, 1)[0].at(0).tokens.at(0)};
+        options.forbidden = {
+            decoder.in_any_order(reconstructions(m.model, {&text[0]}), options, 1)[0].at(0).tokens.at(0)};
         for (const Hypotheses& h : decoder.search(reconstructions(m.model, pointers_to(text)), options, 1)) {
             CHECK(h.at(0).tokens.size() <= 3);
             CHECK(h[0].tokens.size() >= 2);
