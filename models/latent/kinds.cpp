@@ -151,10 +151,6 @@ const std::vector<LatentKindRow>& latent_kinds() {
 
 const LatentKindRow& find_latent(const std::string& name) { return find_named(latent_kinds(), name, "latent kind"); }
 
-const LatentKindRow& row_of(LatentKind kind) {
-    for (const LatentKindRow& row : latent_kinds())
-        if (row.kind == kind) return row;
-    throw Error("latent kind ", int(kind), " has no row in latent_kinds()");
-}
+const LatentKindRow& row_of(LatentKind kind) { return latent_kinds().at(int(kind)); }
 
 }  // namespace masquerade

@@ -158,7 +158,7 @@ struct LatentKindRow {
     unsigned traits = 0;
     bool has(Trait trait) const { return traits & trait; }
 };
-const std::vector<LatentKindRow>& latent_kinds();
+const std::vector<LatentKindRow>& latent_kinds();  // in the order of LatentKind
 const LatentKindRow& row_of(LatentKind kind);
 // Returns the kind with this name. Throws BadUsage with a list of all names if there is none.
 const LatentKindRow& find_latent(const std::string& name);

@@ -122,29 +122,19 @@ SegmentGraph full_for_causal(SegmentGraph graph) {
     return graph;
 }
 
-SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source) {
+SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source, bool backward) {
     SegmentBuilder build;
     int query = 0;
     for (const CachedDocument& d : documents) {
         build.next_document();
-        int seen = build.key(0, d.seen_begin, d.seen_end, 0);
-        int own = build.key(token_source, d.begin, d.begin + d.cached + d.fresh, d.seen_end - d.seen_begin);
-        QuerySegment& q = build.look(query, query + d.fresh, Rule::causal, own, {seen, own});
-        q.offset = d.cached;
-        q.along = d.one_text;
-        query += d.fresh;
-    }
-    return build.take();
-}
-
-SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source) {
-    SegmentBuilder build;
-    int query = 0;
-    for (const CachedDocument& d : documents) {
-        build.next_document();
-        int own = build.key(token_source, d.begin, d.begin + d.fresh + d.cached, 0);
-        int seen = build.key(0, d.seen_begin, d.seen_end, d.fresh + d.cached);
-        build.look(query, query + d.fresh, Rule::anticausal, own, {own, seen}).along = true;
+        const int count = d.cached + d.fresh;
+        const int seen = build.key(0, d.seen_begin, d.seen_end, backward ? count : 0);
+        const int own = build.key(token_source, d.begin, d.begin + count, backward ? 0 : d.seen_end - d.seen_begin);
+        const Rule rule = backward ? Rule::anticausal : Rule::causal;
+        QuerySegment& q =
+            build.look(query, query + d.fresh, rule, own, backward ? std::vector{own, seen} : std::vector{seen, own});
+        q.offset = backward ? 0 : d.cached;
+        q.along = backward || d.one_text;
         query += d.fresh;
     }
     return build.take();

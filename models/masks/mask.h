@@ -65,21 +65,21 @@ struct CachedDocument {
     int cached = 0;  // number of cached rows
     int fresh = 1;   // number of fresh rows
     // true: the rows of key tensor 0, the cached rows and the fresh rows are one text. A sliding window then also
-    // limits which rows of key tensor 0 are seen; it counts distances in this text. Only cached_mask() reads this
-    // field: cached_before_mask() always assumes one text.
+    // limits which rows of key tensor 0 are seen; it counts distances in this text. If the text is generated from right
+    // to left, it is always one text.
     bool one_text = false;
 };
-// The mask for generation from left to right. In the key tensor token_source, the fresh rows follow the cached rows. A
-// fresh row sees the rows [seen_begin, seen_end) of key tensor 0, then the cached rows, then the earlier fresh rows and
+// If `backward` is false: the mask for generation from left to right. In the key tensor token_source, the fresh rows
+// follow the cached rows. A fresh row sees the rows [seen_begin, seen_end) of key tensor 0, then the cached rows, then the earlier fresh rows and
 // itself. If a window is added (with_window()), it limits which cached and fresh rows are seen. It limits the rows of
 // key tensor 0 only if one_text or Window::all is true. The results for a fresh row are bit-identical to its results in
 // a pass over the whole text.
-SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source);
-// The mask for generation from right to left. In the key tensor token_source, the fresh rows precede the cached rows. A
+//
+// If `backward` is true: the mask for generation from right to left. In the key tensor token_source, the fresh rows precede the cached rows. A
 // fresh row sees itself and later fresh rows, then the cached rows, then the rows [seen_begin, seen_end) of key tensor
 // 0. In the text, the tokens of these rows stand in this order: fresh, cached, key tensor 0. If a window is added
 // (with_window()), it limits which of all these rows are seen.
-SegmentGraph cached_before_mask(const std::vector<CachedDocument>& documents, int token_source);
+SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source, bool backward = false);
 
 // The masks of a permutation language model (Yang et al. 2019). rank[i] says when packed row i is predicted: 0 means
 // first, 1 means next, and so on; -1 means that the row is context. If `strict` is false, the mask is for the content

@@ -45,11 +45,6 @@ Strings labels(const char* kind, int count) {
     return names;
 }
 
-Strings operator+(Strings a, const Strings& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
-}
-
 struct Picture {
     std::string title;
     Strings queries, keys;                // labels of the picture's rows and columns
@@ -127,25 +122,12 @@ Picture mask_picture(const std::string& name, int source, int target) {
         throw BadUsage("a mask of ", source, " source, ", target, " target tokens; at least 1 and 0");
     Documents documents = {{source, target}};
     MaskDetails details = example_details(documents);
-    Strings a = labels("a", source), b = labels("b", target), rows = a + b;
-    std::vector<Strings> keys = {rows};
-    switch (mask.rows) {
-        case MaskRows::tokens: break;
-        case MaskRows::source: keys = {rows = a}; break;
-        case MaskRows::target: keys = {rows = b}; break;
-        case MaskRows::latent:
-            rows = b;
-            keys = {{"z"}, b};
-            break;
-        case MaskRows::decoded:
-            rows = {b.end() - std::min(1, target), b.end()};
-            keys = {{"z"}, b};
-            break;
-        case MaskRows::cross:
-            rows = b;
-            keys = {a};
-            break;
-    }
+    const Strings a = labels("a", source), b = labels("b", target);
+    Strings rows = mask.rows == MaskRows::tokens || mask.rows == MaskRows::source ? a : b;
+    if (mask.rows == MaskRows::tokens) rows.insert(rows.end(), b.begin(), b.end());
+    std::vector<Strings> keys = {mask.rows == MaskRows::cross ? a : rows};
+    if (mask.rows == MaskRows::latent || mask.rows == MaskRows::decoded) keys = {{"z"}, b};
+    if (mask.rows == MaskRows::decoded) rows.erase(rows.begin(), rows.end() - std::min(1, target));
     for (std::size_t i = 0; i < rows.size(); i++) {
         if (name == "plm" || name == "plm-query") rows[i] += " r=" + std::to_string(details.rank[i]);
         if (name == "plm-streams") rows[i] += " r=" + std::to_string(details.stream_rank[i]);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/nn/block.h"
+#include "input/lists.h"
 #include "models/batch/rows.h"
 #include "models/nets/attention_words.h"
 

@@ -17,16 +17,12 @@ struct Point {
 };
 using Points = std::vector<std::vector<Point>>;  // indexed by sentence, then by latent layer
 
-// The rows of a tensor on the host.
-struct Rows {
-    explicit Rows(const Tensor* t) : all(numbers_of(t->view())), columns(t->shape.columns()) {}
-    Numbers operator[](std::size_t row) const {
-        const auto at = all.begin() + row * columns;
-        return {at, at + columns};
-    }
-    Numbers all;
-    std::ptrdiff_t columns;
-};
+std::vector<Numbers> rows_of(const Tensor* t) {
+    const Numbers all = numbers_of(t->view());
+    std::vector<Numbers> rows;
+    for (auto at = all.begin(); at < all.end(); at += t->columns()) rows.emplace_back(at, at + t->columns());
+    return rows;
+}
 
 // Encodes every sentence without noise to compute the y of each latent layer, and then samples the z of each layer from
 // q(z | y). This y does not depend on samples of lower layers. Therefore, q(z | y) can be computed for the z of one
@@ -34,7 +30,6 @@ struct Rows {
 Points points_of(const UniVae& model, const Sentences& sentences, std::uint64_t seed) {
     Points all(sentences.size());
     each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t first) {
-        const std::size_t count = batch.documents;
         const LatentNoise noise = model.space.noise(batch.names(), seed, 0);
         tape.begin("encode");
         const std::vector<LatentSample> means = model.encode(tape, batch, nullptr);
@@ -42,8 +37,8 @@ Points points_of(const UniVae& model, const Sentences& sentences, std::uint64_t 
         for (std::size_t l = 0; l < means.size(); l++)
             samples.push_back(model.latents[l].latent->sample(tape, means[l].y, &noise, int(l), means));
         for (std::size_t l = 0; l < means.size(); l++) {
-            const Rows z(samples[l].z), mean(means[l].z), y(means[l].y);
-            for (std::size_t b = 0; b < count; b++) all[first + b].push_back({z[b], mean[b], y[b]});
+            const std::vector<Numbers> z = rows_of(samples[l].z), mean = rows_of(means[l].z), y = rows_of(means[l].y);
+            for (std::size_t b = 0; b < z.size(); b++) all[first + b].push_back({z[b], mean[b], y[b]});
         }
         tape.end();
     });

@@ -46,22 +46,15 @@ Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, con
     return sums;
 }
 
-// The values of a latent, (B,Z), on the host, where they outlive the step of the tape that has computed them.
-struct LatentValues {
-    Shape shape;
-    DType dtype;
-    Numbers numbers;
-};
-
 // Returns z with its rows shifted by one, so that every document gets the z of the previous document. The first
 // document gets `before`, the z of the last document of the previous batch. Sets `before` to the last row of z.
-LatentValues neighbours(const Tensor* z, Numbers& before) {
+Numbers neighbours(const Tensor* z, Numbers& before) {
     Numbers moved = numbers_of(z->view());
     std::rotate(moved.begin(), moved.end() - z->columns(), moved.end());
     Numbers last(moved.begin(), moved.begin() + z->columns());
     std::copy(before.begin(), before.end(), moved.begin());
     before = std::move(last);
-    return {z->shape, z->dtype, std::move(moved)};
+    return moved;
 }
 
 // Returns, for every document, log q(z | x) - log p(z) of the continuous latent layers: the sum over these layers l of
@@ -138,7 +131,7 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, Objecti
         const std::vector<LatentSample> samples = encode(tape, batch);
         if (counts) sums[0] += batch.documents, sums[1] += batch.predictions();
         sums[2] = sum_of(sentence_losses(tape, model, batch, points(samples), &of_tokens), sums[2]);
-        std::vector<LatentValues> others;
+        std::vector<Numbers> others;  // outlive the step of the tape
         for (std::size_t l = 0; l < samples.size(); l++) {
             others.push_back(neighbours(samples[l].z, before[l]));
             if (!counts) continue;
@@ -153,8 +146,9 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, Objecti
         tape.end();
         tape.begin("z of another sentence");
         std::vector<Tensor*> z;
-        for (const LatentValues& other : others)
-            z.push_back(tape.constant("other_z", other.shape, other.dtype, other.numbers.data()));
+        for (std::size_t l = 0; l < others.size(); l++)
+            z.push_back(tape.constant("other_z", {batch.documents, model.latents[l].latent->options.size},
+                                      arithmetic_of(tape.dtype), others[l].data()));
         sums[4] = sum_of(sentence_losses(tape, model, batch, z), sums[4]);
         tape.end();
     };

@@ -68,8 +68,7 @@ Tensor* CachedWriter::run(const std::vector<Row>& rows, const Tokens& ids) {
         with_memory.push_back({s.begin, s.end, first, written, 1, memory_.goes_on});
         cross[rows[i].source].target++;  // cross_mask() requires rows sorted by source, as NextToken::step() does
     }
-    const auto cached = backward_ ? cached_before_mask : cached_mask;
-    alone_graph_ = cached(alone, 0), graph_ = cached(with_memory, 1);
+    alone_graph_ = cached_mask(alone, 0, backward_), graph_ = cached_mask(with_memory, 1, backward_);
     const auto has_memory = [&](int i) { return memory_.layers[i].self->has_memory(); };
     const bool reads_encoder = !memory_.layers.empty() && memory_.layers[0].cross;
     if (reads_encoder) cross_graph_ = cross_mask(cross);

@@ -12,10 +12,8 @@
 namespace masquerade {
 
 double LengthTable::count(int source, int target) const {
-    const auto row = counts_.find(source);
-    if (row == counts_.end()) return 1;
-    const auto found = row->second.find(target);
-    return found == row->second.end() ? 1 : double(found->second) + 1;
+    const auto found = counts_.find({source, target});
+    return found == counts_.end() ? 1 : double(found->second) + 1;
 }
 
 Numbers LengthTable::law(int source, LengthRange range) const {
@@ -51,8 +49,7 @@ int draw_length(const Numbers& law, double u) {
 
 std::string LengthTable::lines() const {
     std::string all;
-    for (const auto& [source, row] : counts_)
-        for (const auto& [target, times] : row) all += text(source, '\t', target, '\t', times, '\n');
+    for (const auto& [lengths, times] : counts_) all += text(lengths.first, '\t', lengths.second, '\t', times, '\n');
     return all;
 }
 
@@ -69,7 +66,7 @@ LengthTable LengthTable::read(const std::string& lines, const std::string& name)
             throw BadInput(name, ":", number,
                            ": expected three numbers (tokens of a source, tokens of a target, how often), found \"",
                            printable(line), "\"");
-        table.counts_[source][target] = times;
+        table.counts_[{source, target}] = times;
     }
     return table;
 }

@@ -23,7 +23,7 @@ int draw_length(const Numbers& law, double u);
 
 class LengthTable {
   public:
-    void add(int source, int target) { counts_[source][target]++; }
+    void add(int source, int target) { counts_[{source, target}]++; }
     bool empty() const { return counts_.empty(); }
     Numbers law(int source, LengthRange range) const;
 
@@ -34,7 +34,7 @@ class LengthTable {
 
   private:
     double count(int source, int target) const;
-    std::map<int, std::map<int, std::int64_t>> counts_;
+    std::map<std::pair<int, int>, std::int64_t> counts_;  // of pairs of a source length and a target length
 };
 
 }  // namespace masquerade

@@ -56,8 +56,7 @@ void TokenScores::read(const float* logits, int V) {
     scores_.assign(logits, logits + V);
     largest_.resize((V + block - 1) / block);
     for (int b = 0; b < int(largest_.size()); b++) find_largest(b);
-    const float top = largest();
-    log_sum_ = double(top) + std::log(sum_of_exponentials(scores_.data(), V, top));
+    log_sum_ = log_sum_of_scores();
 }
 
 double TokenScores::log_sum_of_scores() const {
