@@ -6,14 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "models/tasks/objective_parts.h"
 
 namespace masquerade {
 namespace {
-
-using Places = std::vector<int>;  // indices of words
 
 // A canvas (some words of a text, in their order), and the missing words of each slot. The slots are the places before,
 // between and after the words of the canvas.
@@ -22,33 +19,30 @@ struct Parted {
     std::vector<Tokens> missing;
 };
 
-// Returns the words with the indices `places` as the canvas, and all other words as missing. `places` must ascend.
-Parted keep(const Tokens& words, const Places& places) {
+// Returns the words for which `stays` is true as the canvas, and all other words as missing.
+Parted keep(const Tokens& words, const char* stays) {
     Parted d;
     d.missing.emplace_back();
-    auto next = places.begin();
-    for (int i = 0; i < int(words.size()); i++)
-        if (next != places.end() && *next == i) {
-            d.canvas.push_back(words[i]);
+    for (int word : words)
+        if (*stays++) {
+            d.canvas.push_back(word);
             d.missing.emplace_back();
-            ++next;
         } else {
-            d.missing.back().push_back(words[i]);
+            d.missing.back().push_back(word);
         }
     return d;
 }
 
-// Draws which of n words stay in the canvas, and returns their indices in ascending order. The number k of these words
-// is drawn uniformly from 0 .. n. If first_ones is true, the first k words stay; otherwise, k uniformly drawn words
-// stay.
-Places kept_places(int n, bool first_ones, Sequence& random) {
+// Draws which of n words stay in the canvas. The number k of these words is drawn uniformly from 0 .. n. If first_ones
+// is true, the first k words stay; otherwise, k uniformly drawn words stay.
+std::vector<char> drawn_to_stay(int n, bool first_ones, Sequence& random) {
     const int k = random.below(n + 1);
-    Places places(n);
-    std::iota(places.begin(), places.end(), 0);
-    for (int i = 0; i < k && !first_ones; i++) std::swap(places[i], places[i + random.below(n - i)]);
-    places.resize(k);
-    std::sort(places.begin(), places.end());
-    return places;
+    std::vector<char> stays(n);
+    if (first_ones)
+        std::fill_n(stays.begin(), k, 1);
+    else
+        for (std::size_t i : drawn(n, k, random)) stays[i] = 1;
+    return stays;
 }
 
 // Adds a target with this weight (`share`) to the slot that is being built, the last one in `choices`. If the slot
@@ -106,15 +100,11 @@ Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o)
     // The words of source and target are numbered together, 0 .. x + y - 1. `first` is the first word that may be
     // missing.
     const int x = sides[0].size(), y = sides[1].size(), first = whole == 1 ? x : 0;
-    const Places kept = kept_places(x + y - (whole == 1 ? x : whole == 2 ? y : 0), false, random);
-    Places places[] = {Places(whole == 1 ? x : 0), Places(whole == 2 ? y : 0)};
-    for (Places& all : places) std::iota(all.begin(), all.end(), 0);
-    for (int place : kept) {
-        const int side = first + place < x ? 0 : 1;
-        places[side].push_back(first + place - (side ? x : 0));
-    }
-    Parted left = keep(sides[0], places[0]);
-    const Parted right = keep(sides[1], places[1]);
+    const auto some = drawn_to_stay(x + y - (whole == 1 ? x : whole == 2 ? y : 0), false, random);
+    std::vector<char> stays(x + y, 1);
+    std::copy(some.begin(), some.end(), stays.begin() + first);
+    Parted left = keep(sides[0], stays.data());
+    const Parted right = keep(sides[1], stays.data() + x);
     left.canvas.insert(left.canvas.begin(), s.ids.front());
     left.canvas.push_back(s.ids.back());
     Example e = canvas_example(InsertionForm::either_side, left.canvas, right.canvas, s.name, o);
@@ -127,7 +117,7 @@ Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o)
 
 DrawnCanvas draw_canvas(const Tokens& words, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     Sequence random = random_of_canvas("insertion", s, step, o);
-    const Parted p = keep(words, kept_places(int(words.size()), o.insertion.left_to_right, random));
+    const Parted p = keep(words, drawn_to_stay(int(words.size()), o.insertion.left_to_right, random).data());
     return {p.canvas, choices_of(p.missing, o.insertion, false)};
 }
 
