@@ -44,8 +44,7 @@ class Levels : public Points {
   public:
     using Points::Points;
     double out_deviation() const override { return 1.4 / std::sqrt(options.size); }
-    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise*, int,
-                        const std::vector<LatentSample>&) const override {
+    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise*, int, const LatentSamples&) const override {
         Tensor* t = tanh(tape, y, "tanh");  // (B,Z): Z numbers per document
         return {straight_through(tape, t, nearest_level(tape, t, options.levels, "level"), "z"), y};
     }
@@ -76,8 +75,7 @@ class Codes : public Points {
         counts_ = p->add_state(path + ".counts", {rows}, {Init::zeros});
         sums_ = p->add_state(path + ".sums", {rows, D}, {Init::zeros});
     }
-    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise*, int,
-                        const std::vector<LatentSample>&) const override {
+    LatentSample sample(Tape& tape, Tensor* y, const LatentNoise*, int, const LatentSamples&) const override {
         const NearestCode nearest = nearest_code(tape, y, codes_, options.groups, "nearest");
         LatentSample s;
         s.y = y;

@@ -19,7 +19,7 @@ class Flow : public Latent {
     }
     int inputs() const override { return 2 * options.size; }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
-                        const std::vector<LatentSample>&) const override {
+                        const LatentSamples&) const override {
         Tensor* e = noise_of(tape, y, noise, layer, options.size);
         LatentSample s;
         s.y = y;

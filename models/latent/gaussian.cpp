@@ -18,7 +18,7 @@ class Gaussian : public Latent {
     using Latent::Latent;
     int inputs() const override { return 2 * options.size; }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
-                        const std::vector<LatentSample>&) const override {
+                        const LatentSamples&) const override {
         return around(tape, y, nullptr, noise, layer);
     }
     void use_prior(Tape& tape, LatentSample& s, Tensor* prior) const override {
@@ -65,7 +65,7 @@ class GaussianChain : public Gaussian {
         out_ = Linear(*p, path + ".prior.out", o.size, 2 * o.size, 0.02);
     }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
-                        const std::vector<LatentSample>& below) const override {
+                        const LatentSamples& below) const override {
         if (!before_) return around(tape, y, nullptr, noise, layer);
         const LatentSample& last = below.at(layer - 1);
         Tensor* r = product(tape, last.z, from_z_, "prior.z");

@@ -21,7 +21,7 @@ namespace {
 class None : public Latent {
   public:
     using Latent::Latent;
-    LatentSample sample(Tape&, Tensor* y, const LatentNoise*, int, const std::vector<LatentSample>&) const override {
+    LatentSample sample(Tape&, Tensor* y, const LatentNoise*, int, const LatentSamples&) const override {
         return {y, y};
     }
     bool has_density() const override { return false; }
@@ -37,7 +37,7 @@ class OnSphere : public Latent {
     }
     double out_deviation() const override { return 1; }
     LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
-                        const std::vector<LatentSample>&) const override {
+                        const LatentSamples&) const override {
         LatentSample s;
         s.y = y;
         s.z = normalise(tape, y, "mean");  // (B,Z) the mean direction mu of each document

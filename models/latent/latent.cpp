@@ -46,7 +46,7 @@ LatentLayer::LatentLayer(Parameters& p, const std::string& path, int width, doub
 }
 
 LatentSample LatentLayer::sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
-                                 const std::vector<LatentSample>& below) const {
+                                 const LatentSamples& below) const {
     auto scope = tape.scope(path_);
     Tensor* y = latent->options.projects ? linear_unrounded(tape, x, in_.weight, in_.bias, "in")  // (B,inputs())
                                          : convert(tape, x, arithmetic_of(tape.dtype), "in");

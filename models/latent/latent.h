@@ -64,6 +64,8 @@ struct LatentSample {
     Tensor* code = nullptr;   // vq: (B,groups) index of the codebook row that replaced each group of y; else null
 };
 
+using LatentSamples = std::vector<LatentSample>;  // of several latent layers, the lowest layer first
+
 // The posterior q(z | y) and the prior p(z) of one latent layer; z has Z numbers per document.
 class Latent {
   public:
@@ -80,7 +82,7 @@ class Latent {
     // Samples z from q(z | y), where y is (B,inputs()). If `noise` is null, z is the mean of q. `layer` is the index
     // of this latent layer; `below` are the samples of the latent layers below.
     virtual LatentSample sample(Tape& tape, Tensor* y, const LatentNoise* noise, int layer,
-                                const std::vector<LatentSample>& below) const = 0;
+                                const LatentSamples& below) const = 0;
     // Sets the prior and the KL of `sample`: each row of `prior`, (B,inputs()), has the parameters of the prior of one
     // document. Only called if options.source_prior is set; sample() then leaves out the KL.
     virtual void use_prior(Tape& /*tape*/, LatentSample& /*sample*/, Tensor* /*prior*/) const {}
@@ -180,7 +182,7 @@ class LatentLayer {
     // Samples z for x(B,C), the row of [CLS] of each document. If `noise` is null, z is the mean. `layer` is the index
     // of this latent layer; `below` are the samples of the latent layers below.
     LatentSample sample(Tape& tape, Tensor* x, const LatentNoise* noise, int layer,
-                        const std::vector<LatentSample>& below = {}) const;
+                        const LatentSamples& below = {}) const;
     // use_prior() and prior_sample() are only for options.source_prior. x(B,C) holds the rows of [CLS] from an encoder
     // pass that reads only the sources. A linear map computes the parameters of the prior of each document from x.
     // use_prior() sets this prior in `sample`; prior_sample() samples from this prior.

@@ -97,7 +97,7 @@ int UniVae::latent_of(int layer) const {
 // are linear maps.
 Tensor* UniVae::joint(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
     auto scope = tape.scope("joint");
-    std::vector<LatentSample> below;
+    LatentSamples below;
     const auto before = [&](int i, Tensor*& x, Pass& pass) {
         const int l = latent_of(i);
         pass.parts = &batch.joint_parts;
@@ -141,7 +141,7 @@ Tensor* UniVae::read(Tape& tape, const Batch& batch, const LatentOf& latent, boo
 
 Tensor* UniVae::states(Tape& tape, const Batch& batch) const {
     auto scope = tape.scope("encoder");
-    std::vector<LatentSample> samples;
+    LatentSamples samples;
     const auto mean = [&](int l, Tensor* cls) {
         samples.push_back(latents[l].sample(tape, cls, nullptr, l, samples));
         return samples.back().z;
@@ -149,8 +149,8 @@ Tensor* UniVae::states(Tape& tape, const Batch& batch) const {
     return read(tape, batch, mean, true);
 }
 
-std::vector<LatentSample> UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
-    std::vector<LatentSample> samples;
+LatentSamples UniVae::encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const {
+    LatentSamples samples;
     if (options.latent_layers == 0) return samples;
     {
         auto scope = tape.scope("encoder");
@@ -247,7 +247,7 @@ void UniVae::start(const std::vector<Batch>& parts, const std::function<LatentNo
     for (const Batch& batch : parts) {
         tape.begin("start");
         const LatentNoise drawn = noise(batch);
-        const std::vector<LatentSample> samples = encode(tape, batch, &drawn);
+        const LatentSamples samples = encode(tape, batch, &drawn);
         for (std::size_t l = 0; l < latents.size(); l++) {
             if (!waits(latents[l])) continue;
             const Numbers z = numbers_of(samples[l].z->view());

@@ -66,7 +66,7 @@ class UniVae {
     // Runs the encoder half and returns the samples of the K latents. If `noise` is null, the samples are the means.
     // If the prior depends on the source, a second pass of the encoder half reads only the sources, and computes the
     // priors and the KLs of the samples.
-    std::vector<LatentSample> encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
+    LatentSamples encode(Tape& tape, const Batch& batch, const LatentNoise* noise) const;
     // Runs the encoder half with the mean latents. Returns its last hidden states, (N,C): the output of the layer below
     // the last latent, from whose row of [CLS] this latent is computed. N is the number of encoder rows of the batch.
     Tensor* states(Tape& tape, const Batch& batch) const;
@@ -92,7 +92,7 @@ class UniVae {
         // (M) reconstruction loss of every label, without its weight. If the model inserts words, (B): the mean loss of
         // an insertion into the canvas of each document.
         Tensor* losses;
-        std::vector<LatentSample> latents;
+        LatentSamples latents;
         Tensor* documents = nullptr;  // (B) document weights: 1, or 0 for padding; null: no latent has a codebook
     };
     Loss loss(Tape& tape, const Batch& batch, const LatentNoise* noise, double kl_weight) const;

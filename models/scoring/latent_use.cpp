@@ -32,8 +32,8 @@ Points points_of(const UniVae& model, const Sentences& sentences, std::uint64_t 
     each_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t first) {
         const LatentNoise noise = model.space.noise(batch.names(), seed, 0);
         tape.begin("encode");
-        const std::vector<LatentSample> means = model.encode(tape, batch, nullptr);
-        std::vector<LatentSample> samples;
+        const LatentSamples means = model.encode(tape, batch, nullptr);
+        LatentSamples samples;
         for (std::size_t l = 0; l < means.size(); l++)
             samples.push_back(model.latents[l].latent->sample(tape, means[l].y, &noise, int(l), means));
         for (std::size_t l = 0; l < means.size(); l++) {

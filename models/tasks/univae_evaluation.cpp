@@ -17,7 +17,7 @@ double sum_of(const Numbers& numbers, double before = 0) {
     return std::accumulate(numbers.begin(), numbers.end(), before);
 }
 
-std::vector<Tensor*> points(const std::vector<LatentSample>& samples) {
+std::vector<Tensor*> points(const LatentSamples& samples) {
     std::vector<Tensor*> z;
     for (const LatentSample& s : samples) z.push_back(s.z);
     return z;
@@ -59,7 +59,7 @@ Numbers neighbours(const Tensor* z, Numbers& before) {
 
 // Returns, for every document, log q(z | x) - log p(z) of the continuous latent layers: the sum over these layers l of
 // log q(z_l | z_<l, x) - log p(z_l | z_<l), where z_<l are the samples of the layers below.
-Numbers log_ratios(const UniVae& model, const std::vector<LatentSample>& samples, int documents) {
+Numbers log_ratios(const UniVae& model, const LatentSamples& samples, int documents) {
     Numbers sums(documents);
     for (std::size_t l = 0; l < samples.size(); l++) {
         if (model.latents[l].latent->code_parts() > 0) continue;
@@ -128,7 +128,7 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, Objecti
         sums.resize(5 + model.latents.size());
         const bool counts = options.canvas == 0;  // the numbers and the KL are the same for every canvas
         // Three steps of the tape, because a step keeps the memory of all its tensors.
-        const std::vector<LatentSample> samples = encode(tape, batch);
+        const LatentSamples samples = encode(tape, batch);
         if (counts) sums[0] += batch.documents, sums[1] += batch.predictions();
         sums[2] = sum_of(sentence_losses(tape, model, batch, points(samples), &of_tokens), sums[2]);
         std::vector<Numbers> others;  // outlive the step of the tape
@@ -191,7 +191,7 @@ Numbers importance_weighted_nll(const UniVae& model, const Sentences& sentences,
         for (int s = 0; s < samples; s++) {
             LatentNoise noise = model.space.noise(batch.names(), seed, s);
             tape.begin("importance");
-            const std::vector<LatentSample> drawn = model.encode(tape, batch, &noise);
+            const LatentSamples drawn = model.encode(tape, batch, &noise);
             std::vector<Tensor*> z = points(drawn);
             const Numbers ratios = log_ratios(model, drawn, count);
             const Numbers of_codes = disturbed(tape, model, batch, seed, s, z),

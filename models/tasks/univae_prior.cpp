@@ -9,33 +9,34 @@ namespace masquerade {
 
 namespace {
 
-// Returns the latents of each sentence. noise_of() returns the noise of a batch, or nothing.
-template <class NoiseOf>
-std::vector<Numbers> latents_of(const UniVae& model, const Sentences& sentences, NoiseOf noise_of) {
+// Returns the latents of each sentence: draws from the posterior or, if there is no seed, its means.
+std::vector<Numbers> latents_of(const UniVae& model, const Sentences& sentences, std::optional<std::uint64_t> seed) {
     std::vector<Numbers> own;  // the latents of the sentences of this process
-    each_own_batch(model, sentences, [&](Tape& tape, const Batch& batch, std::size_t) {
+    const auto use = [&](Tape& tape, const Batch& batch, std::size_t) {
         const std::size_t first = own.size();
         own.resize(first + batch.documents);
-        const std::optional<LatentNoise> noise = noise_of(batch);
+        const LatentNoise noise = seed ? model.space.noise(batch.names(), *seed, 0) : LatentNoise();
         tape.begin("encode");
-        for (const LatentSample& s : model.encode(tape, batch, noise ? &*noise : nullptr)) {
+        for (const LatentSample& s : model.encode(tape, batch, seed ? &noise : nullptr)) {
             const Numbers z = numbers_of(s.z->view());  // (B,Z): Z numbers per sentence
             for (std::size_t i = 0; i < z.size(); i++) own[first + i / s.z->columns()].push_back(z[i]);
         }
         tape.end();
-    });
+    };
+    each_own_batch(
+        model.backbone, sentences, sentences_at_a_time, [&](const auto& some) { return encoder_batch(model, some); },
+        use);
     return gather_lists(own);
 }
 
 }  // namespace
 
 std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences) {
-    return latents_of(model, sentences, [](const Batch&) { return std::optional<LatentNoise>(); });
+    return latents_of(model, sentences, {});
 }
 
 std::vector<Numbers> drawn_latents(const UniVae& model, const Sentences& sentences, std::uint64_t seed) {
-    return latents_of(model, sentences,
-                      [&](const Batch& batch) { return std::optional(model.space.noise(batch.names(), seed, 0)); });
+    return latents_of(model, sentences, seed);
 }
 
 void redraw(const UniVae& model, const Sentences& sources, const std::vector<Numbers>& normals, int from, int to,
@@ -53,9 +54,9 @@ void redraw(const UniVae& model, const Sentences& sources, const std::vector<Num
         tape.begin("draw");
         model.draw(tape, batch, &noise, [&](int l, const LatentSample& s) {
             Numbers z = numbers_of(s.z->view());  // (B,Z): Z numbers for each of B sentences
-            for (std::size_t i = 0, Z = std::size_t(s.z->columns()); i < z.size(); i++) {
-                const int at = space.begin(l) + int(i % Z);
-                double& own = latents[first + i / Z][at];
+            for (std::size_t i = 0; i < z.size(); i++) {
+                const int at = space.begin(l) + int(i % s.z->columns());
+                double& own = latents[first + i / s.z->columns()][at];
                 z[i] = own = at >= from && at < to ? z[i] : own;
             }
             return tape.constant("z", s.z->shape, s.z->dtype, z.data());

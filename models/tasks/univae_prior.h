@@ -8,17 +8,11 @@
 namespace masquerade {
 
 // each_batch() and each_own_batch() (objective.h) in groups of sentences_at_a_time. The batches are those of
-// encoder_batch() or, if there are options, of halves_batch().
+// encoder_batch() and of halves_batch().
 constexpr std::size_t sentences_at_a_time = 64;
 template <class Use>
 void each_batch(const UniVae& model, const Sentences& sentences, Use use) {
     each_batch(
-        model.backbone, sentences, sentences_at_a_time, [&](const auto& some) { return encoder_batch(model, some); },
-        use);
-}
-template <class Use>
-void each_own_batch(const UniVae& model, const Sentences& sentences, Use use) {
-    each_own_batch(
         model.backbone, sentences, sentences_at_a_time, [&](const auto& some) { return encoder_batch(model, some); },
         use);
 }

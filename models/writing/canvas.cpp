@@ -81,22 +81,13 @@ std::vector<int> chosen(const std::vector<SlotScore>& scores, const Canvas& canv
     return slots;
 }
 
-// Inserts the best token of each slot in `slots`. Also updates w.came, which has for each token the round in which it
-// was inserted. A closed slot stays closed; a slot that receives a token becomes two open slots.
-void insert(const std::vector<SlotScore>& scores, const std::vector<int>& slots, Canvas& canvas, Written& w) {
-    std::vector<char> into(scores.size());
-    for (int l : slots) into[l] = 1;
-    const Canvas old = std::exchange(canvas, {canvas.source, {}, {}});
-    const std::vector<int> came = std::exchange(w.came, {});
-    for (std::size_t l = 0; l < scores.size(); l++) {
-        if (into[l]) {
-            canvas.tokens.push_back(scores[l].token);
-            w.came.push_back(w.rounds);
-        }
-        if (!old.closed.empty()) canvas.closed.insert(canvas.closed.end(), into[l] ? 2 : 1, old.closed[l]);
-        if (l == old.tokens.size()) break;
-        canvas.tokens.push_back(old.tokens[l]);
-        w.came.push_back(came[l]);
+// Inserts the best token of each slot in `slots`, which are open. A slot that receives a token becomes two open slots.
+void insert(const std::vector<SlotScore>& scores, std::vector<int> slots, Canvas& canvas, Written& w) {
+    std::sort(slots.rbegin(), slots.rend());  // from the last slot to the first, so that the others keep their indices
+    for (int l : slots) {
+        canvas.tokens.insert(canvas.tokens.begin() + l, scores[l].token);
+        w.came.insert(w.came.begin() + l, w.rounds);
+        if (!canvas.closed.empty()) canvas.closed.insert(canvas.closed.begin() + l, 0);
     }
 }
 
@@ -109,7 +100,7 @@ std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts
     std::vector<std::size_t> open(starts.size());
     std::iota(open.begin(), open.end(), 0);
     while (!open.empty()) {
-        std::vector<const Canvas*> asked;
+        Canvases asked;
         for (std::size_t i : open) asked.push_back(&starts[i]);
         auto scores = model.score(asked);
         if (scores.size() != asked.size())
@@ -130,7 +121,7 @@ std::vector<Written> write_canvases(SlotModel& model, std::vector<Canvas> starts
                 const SlotScore& s = scores[n][l];
                 w.score += o.parallel ? s.content : joint(s);
             }
-            insert(scores[n], slots, canvas, w);
+            insert(scores[n], std::move(slots), canvas, w);
             still_open.push_back(open[n]);
         }
         open = std::move(still_open);

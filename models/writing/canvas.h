@@ -28,11 +28,14 @@ struct SlotScore {
     double place;    // log p(l): the probability that slot l is chosen
 };
 
+using Canvases = std::vector<const Canvas*>;
+using SlotScores = std::vector<std::vector<SlotScore>>;  // of the slots of each canvas
+
 class SlotModel {
   public:
     virtual ~SlotModel() = default;
     // Returns the scores of the slots of each canvas.
-    virtual std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) = 0;
+    virtual SlotScores score(const Canvases& canvases) = 0;
 };
 
 // The rule by which a canvas ends. slot: the canvas ends if every open slot ends. sequence: the canvas ends if the most

@@ -66,8 +66,8 @@ Example InsertionDecoder::example(const Canvas& canvas) const {
 // softmax over the words of all slots), log p(c,l). z_kc is the logit of word c at slot l in component k of the
 // mixture, and pi_k is the weight of this component. a_k is log pi_k minus a log-sum-exp of the logits of component k.
 // This log-sum-exp runs over all words at slot l or, if the model is joint, over all words at all slots of the canvas.
-std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead& head, Tensor* rows, const Batch& batch,
-                                                const Tokens& forbidden, int end) {
+SlotScores slot_scores(Tape& tape, const InsertionHead& head, Tensor* rows, const Batch& batch, const Tokens& forbidden,
+                       int end) {
     const bool joint = head.options.joint;
     const InsertionHead::Slots s = head.slots(tape, rows, batch);
     const std::vector<int> none;
@@ -81,7 +81,7 @@ std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead&
     never.at(end) = 1;
     const auto numbers = [](Tensor* t) { return t ? std::optional<OnHost>(OnHost(t->view())) : std::nullopt; };
     const auto bias = numbers(s.bias), mix = numbers(s.mix), place = numbers(s.place);
-    std::vector<std::vector<SlotScore>> all(batch.documents);
+    SlotScores all(batch.documents);
     Numbers a(K), terms(K), logits(K * V);
     for (std::size_t g = 0; g < all.size(); g++) {
         const std::size_t from = (*s.first)[g], to = (*s.first)[g + 1];
@@ -119,7 +119,7 @@ std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead&
     return all;
 }
 
-std::vector<std::vector<SlotScore>> InsertionDecoder::score(const std::vector<const Canvas*>& canvases) {
+SlotScores InsertionDecoder::score(const Canvases& canvases) {
     std::vector<Example> examples;
     std::vector<int> sources;
     for (const Canvas* c : canvases) {

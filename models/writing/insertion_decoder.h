@@ -16,8 +16,8 @@ CanvasOptions canvas_options(const SearchOptions& options, Finalization finaliza
 
 // Returns the scores of the slots of every document of the batch. `rows` are the last hidden rows, (N,C). The tokens in
 // `forbidden` and the end token `end` are never inserted.
-std::vector<std::vector<SlotScore>> slot_scores(Tape& tape, const InsertionHead& head, Tensor* rows, const Batch& batch,
-                                                const Tokens& forbidden, int end);
+SlotScores slot_scores(Tape& tape, const InsertionHead& head, Tensor* rows, const Batch& batch, const Tokens& forbidden,
+                       int end);
 
 class InsertionDecoder : public SlotModel, private CanvasDecoder {
   public:
@@ -28,7 +28,7 @@ class InsertionDecoder : public SlotModel, private CanvasDecoder {
     // Sets the sources and, if the model has an encoder, encodes them. Canvas::source is an index into `sources`. The
     // canvases that are passed to score() must be sorted by source.
     void read(const Sentences& sources);
-    std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override;
+    SlotScores score(const Canvases& canvases) override;
 
   private:
     Example example(const Canvas& canvas) const;

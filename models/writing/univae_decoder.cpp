@@ -39,14 +39,14 @@ class LatentCanvases : public SlotModel, public PlaceModel {
         : model_(model), tape_(tape), requests_(requests), special_(special), forbidden_(forbidden) {
         for (const DecodeRequest& r : requests) sources_.push_back(source_of(r, model, special));
     }
-    std::vector<std::vector<SlotScore>> score(const std::vector<const Canvas*>& canvases) override {
+    SlotScores score(const Canvases& canvases) override {
         Tensor* x = run(canvases);
         auto all = slot_scores(tape_, *model_.insertion, x, batch_, forbidden_, special_.sep);
         tape_.end();
         return all;
     }
     int vocabulary() const override { return model_.backbone.options.vocabulary; }
-    const float* logits(const std::vector<const MaskedCanvas*>& canvases) override {
+    const float* logits(const MaskedCanvases& canvases) override {
         const Backbone& stack = model_.backbone;
         Tensor* x = run(canvases);  // (M,C): a row per asked place
         const float* const all = on_host(stack.logits(tape_, stack.head(tape_, x))->view(), logits_);

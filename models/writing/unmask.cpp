@@ -299,7 +299,7 @@ std::vector<Written> unmask_canvases(PlaceModel& model, std::vector<MaskedCanvas
     for (;;) {
         open.erase(std::remove_if(open.begin(), open.end(), done), open.end());
         if (open.empty()) break;
-        std::vector<const MaskedCanvas*> canvases;
+        MaskedCanvases canvases;
         std::vector<std::pair<Unmasking*, std::size_t>> rows;  // the canvas of each row of logits, and the number there
         for (Unmasking* each : open) {
             canvases.push_back(&each->canvas);
@@ -335,7 +335,7 @@ Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> start
         std::stable_sort(left[i].begin(), left[i].end(), [&](int a, int b) { return turn(a) > turn(b); });
     }
     for (int pass = 1;; pass++) {
-        std::vector<const MaskedCanvas*> asked;
+        MaskedCanvases asked;
         std::vector<std::size_t> which;
         for (std::size_t i = 0; i < count; i++) {
             if (left[i].empty()) continue;

@@ -27,13 +27,15 @@ struct MaskedCanvas {
     std::vector<int> asked = {};  // the hidden places whose logits are needed, in order
 };
 
+using MaskedCanvases = std::vector<const MaskedCanvas*>;
+
 class PlaceModel {
   public:
     virtual ~PlaceModel() = default;
     virtual int vocabulary() const = 0;
     // Returns the logits of all asked places, one canvas after another: for each place, as many numbers as there are
     // tokens. They are on the host, and valid until the next call.
-    virtual const float* logits(const std::vector<const MaskedCanvas*>& canvases) = 0;
+    virtual const float* logits(const MaskedCanvases& canvases) = 0;
 };
 
 // Which places a pass writes. At most one of per_pass, steps, entropy_bound and CanvasOptions::threshold may be given;

@@ -98,7 +98,7 @@ Example UnmaskDecoder::example(const MaskedCanvas& canvas) const {
 }
 
 // Runs the stack for the rows of a batch whose keys are not kept. Returns the last hidden states of the labelled rows.
-Tensor* UnmaskDecoder::new_rows(const Batch& batch, const std::vector<const MaskedCanvas*>& canvases) {
+Tensor* UnmaskDecoder::new_rows(const Batch& batch, const MaskedCanvases& canvases) {
     rows_ = TokenRows();
     std::vector<int> rows, slots, slot_rows;  // of the rows that run: their indices in the batch, slots and rows there
     std::vector<int> index;                   // of each row of the batch among those that run; -1: it does not run
@@ -152,7 +152,7 @@ Tensor* UnmaskDecoder::new_rows(const Batch& batch, const std::vector<const Mask
     }));
 }
 
-const float* UnmaskDecoder::logits(const std::vector<const MaskedCanvas*>& canvases) {
+const float* UnmaskDecoder::logits(const MaskedCanvases& canvases) {
     std::vector<Example> examples;
     std::vector<int> sources;
     for (const MaskedCanvas* canvas : canvases) {

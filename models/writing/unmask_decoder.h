@@ -22,7 +22,7 @@ class UnmaskDecoder : public PlaceModel, private CanvasDecoder {
     // canvases that follow have numbers below `canvases`, at most `places` places, and are sorted by source.
     void read(const Sentences& sources, int canvases, int places);
     int vocabulary() const override { return net_.head_stack().options.vocabulary; }
-    const float* logits(const std::vector<const MaskedCanvas*>& canvases) override;
+    const float* logits(const MaskedCanvases& canvases) override;
     // For an objective with the trait `counts`. left[i] is the text of sentence i without its missing tokens. Returns,
     // for each token of left[i] and for the token `end` behind it, the logits of the number 0, 1, .. of tokens missing
     // directly before it. Does not use or change what read() stored.
@@ -38,7 +38,7 @@ class UnmaskDecoder : public PlaceModel, private CanvasDecoder {
     int context(int source) const { return text_ ? 1 : int(sources_.at(source)->ids.size()); }
     int first_asked(const MaskedCanvas& canvas) const;
     void read_contexts();
-    Tensor* new_rows(const Batch& batch, const std::vector<const MaskedCanvas*>& canvases);
+    Tensor* new_rows(const Batch& batch, const MaskedCanvases& canvases);
 
     const bool text_;
     Slots slots_;  // with one stack, memory_ has the decoding states of the sources and of the finished blocks
