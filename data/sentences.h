@@ -17,6 +17,7 @@
 namespace masquerade {
 
 using Tokens = std::vector<int>;  // token ids
+using Texts = std::vector<Tokens>;
 
 struct Sentence {
     std::vector<int> ids;  // [CLS], the tokens of the line, [SEP]

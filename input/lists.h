@@ -8,5 +8,6 @@ namespace masquerade {
 
 using Strings = std::vector<std::string>;
 using Numbers = std::vector<double>;
+using Vectors = std::vector<Numbers>;
 
 }  // namespace masquerade

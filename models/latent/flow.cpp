@@ -49,7 +49,7 @@ class Flow : public Latent {
     }
     // Only with ActNorm: the initial scales and shifts are computed from the samples z of the first batch.
     bool waits_for_data() const override { return steps_.waits_for_data(); }
-    void start(std::vector<Numbers> z) const override { steps_.start(std::move(z)); }
+    void start(Vectors z) const override { steps_.start(std::move(z)); }
 
   private:
     FlowSteps steps_;

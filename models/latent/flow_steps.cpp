@@ -221,7 +221,7 @@ Numbers FlowSteps::inverse(Numbers u) const {
 
 bool FlowSteps::waits_for_data() const { return started_ && numbers_of(started_->view())[0] == 0; }
 
-void FlowSteps::start(std::vector<Numbers> rows) const {
+void FlowSteps::start(Vectors rows) const {
     for (const Step& step : steps_) {
         Numbers scale, shift;
         for (int k = 0; k < size_; k++) {

@@ -45,7 +45,7 @@ class FlowSteps {
     // gets these vectors. It chooses the scales and shifts such that, for these vectors, the outputs of each ActNorm
     // have mean 0 and standard deviation 1 in each column. A checkpoint stores whether start() has run.
     bool waits_for_data() const;
-    void start(std::vector<Numbers> rows) const;  // changes parameters; const, because they belong to Parameters
+    void start(Vectors rows) const;  // changes parameters; const, because they belong to Parameters
 
   private:
     // A linear map whose weight is never rounded to bf16, since rounding would make the flow's inverse inexact. The

@@ -97,7 +97,7 @@ class Latent {
     // Whether some parameters still need initial values that are computed from the samples z of the first batch.
     // start() computes these values; its argument z has one sample per document.
     virtual bool waits_for_data() const { return false; }
-    virtual void start(std::vector<Numbers> /*z*/) const {}
+    virtual void start(Vectors /*z*/) const {}
 
     // Latents on the sphere: the distribution of the cosine w between z and its mean, for the current kappa. Null for all
     // other latents. Valid until a function of the latent is called after kappa has changed.

@@ -243,7 +243,7 @@ void UniVae::start(const std::vector<Batch>& parts, const std::function<LatentNo
     if (std::none_of(latents.begin(), latents.end(), waits)) return;
     Arena arena(backbone.device(), Blocks::kept);
     Tape tape(arena, backbone.storage());
-    std::vector<std::vector<Numbers>> rows(latents.size());
+    std::vector<Vectors> rows(latents.size());
     for (const Batch& batch : parts) {
         tape.begin("start");
         const LatentNoise drawn = noise(batch);

@@ -17,9 +17,9 @@ struct Point {
 };
 using Points = std::vector<std::vector<Point>>;  // indexed by sentence, then by latent layer
 
-std::vector<Numbers> rows_of(const Tensor* t) {
+Vectors rows_of(const Tensor* t) {
     const Numbers all = numbers_of(t->view());
-    std::vector<Numbers> rows;
+    Vectors rows;
     for (auto at = all.begin(); at < all.end(); at += t->columns()) rows.emplace_back(at, at + t->columns());
     return rows;
 }
@@ -37,7 +37,7 @@ Points points_of(const UniVae& model, const Sentences& sentences, std::uint64_t 
         for (std::size_t l = 0; l < means.size(); l++)
             samples.push_back(model.latents[l].latent->sample(tape, means[l].y, &noise, int(l), means));
         for (std::size_t l = 0; l < means.size(); l++) {
-            const std::vector<Numbers> z = rows_of(samples[l].z), mean = rows_of(means[l].z), y = rows_of(means[l].y);
+            const Vectors z = rows_of(samples[l].z), mean = rows_of(means[l].z), y = rows_of(means[l].y);
             for (std::size_t b = 0; b < z.size(); b++) all[first + b].push_back({z[b], mean[b], y[b]});
         }
         tape.end();
@@ -103,13 +103,13 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences&
     // this mean. own[i] is the text decoded from the latents of sentence i. some[i] is own[i], or the text decoded
     // after some of these latents were replaced. In struct Swap, A is sentence i, and B is sentence i + 1. Thus,
     // some[i] is compared with the text of A if further = 0, and with the text of B if further = 1.
-    const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&),
-                            const std::vector<Tokens>& some, const std::vector<Tokens>& own, std::size_t further) {
+    const auto common = [&](double (*overlap)(const Tokens&, const Tokens&, const FrequentTokens&), const Texts& some,
+                            const Texts& own, std::size_t further) {
         Numbers values;
         for (std::size_t i = 0; i < n; i++) values.push_back(overlap(some[i], own[(i + further) % n], frequent));
         return bootstrap(values, seed);
     };
-    const std::vector<Tokens> own = written(0, 0);
+    const Texts own = written(0, 0);
     Swaps all;
     all.content = common(content_overlap, own, own, 1);
     all.form = common(form_overlap, own, own, 1);
@@ -117,7 +117,7 @@ Swaps swap_latents(const UniVae& model, UniVaeDecoder& decoder, const Sentences&
     for (int l = 0; l < K; l++) parts.emplace_back(l, l + 1);
     if (K > 2) parts.emplace_back(0, K / 2), parts.emplace_back(K / 2, K);
     for (const auto& [from, to] : parts) {
-        const std::vector<Tokens> some = written(from, to);
+        const Texts some = written(from, to);
         all.layers.push_back({from, to, common(content_overlap, some, own, 0), common(content_overlap, some, own, 1),
                               common(form_overlap, some, own, 0), common(form_overlap, some, own, 1)});
     }

@@ -26,7 +26,7 @@ int shared(const NgramCounts& a, const NgramCounts& b) {
     return sum;
 }
 
-Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses, bool smoothed) {
+Bleu bleu(const Texts& references, const Texts& hypotheses, bool smoothed) {
     Bleu b;
     std::array<double, 4> matched{}, proposed{};
     for (std::size_t i = 0; i < references.size(); i++) {
@@ -94,7 +94,7 @@ Tokens form_of(const Tokens& tokens, const FrequentTokens& frequent) {
 
 }  // namespace
 
-Closeness compare(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses) {
+Closeness compare(const Texts& references, const Texts& hypotheses) {
     if (references.size() != hypotheses.size())
         throw Error("compare: ", references.size(), " references but ", hypotheses.size(), " hypotheses");
     if (references.empty()) return {};
@@ -110,7 +110,7 @@ Closeness compare(const std::vector<Tokens>& references, const std::vector<Token
             tokens > 0 ? changed / tokens : 0};
 }
 
-double distinct(const std::vector<Tokens>& corpus, int n) {
+double distinct(const Texts& corpus, int n) {
     std::set<Tokens> different;
     double all = 0;
     for (const Tokens& tokens : corpus)

@@ -32,7 +32,7 @@ struct Bleu {
     double brevity = 0;                 // brevity penalty, 0..1; below 1 if hypotheses are shorter than references
     long hypothesis_tokens = 0, reference_tokens = 0;
 };
-Bleu bleu(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses, bool smoothed);
+Bleu bleu(const Texts& references, const Texts& hypotheses, bool smoothed);
 
 // Measures over pairs of a reference and a hypothesis.
 struct Closeness {
@@ -42,11 +42,11 @@ struct Closeness {
     double edits = 0;           // edit distance in tokens / number of reference tokens          Levenshtein 1966
 };
 
-Closeness compare(const std::vector<Tokens>& references, const std::vector<Tokens>& hypotheses);
+Closeness compare(const Texts& references, const Texts& hypotheses);
 
 // Returns the number of different n-grams of the corpus divided by the number of all its n-grams (Li et al. 2016), or 0
 // if the corpus has no n-grams.
-double distinct(const std::vector<Tokens>& corpus, int n);
+double distinct(const Texts& corpus, int n);
 
 // Two sentences can overlap in content and in form. The content of a sentence consists of its tokens that are not
 // frequent. Its form is the sentence with each run of adjacent content tokens replaced by one placeholder.

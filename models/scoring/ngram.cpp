@@ -24,7 +24,7 @@ auto find(Level& level, std::u32string_view gram) {
 
 }  // namespace
 
-Ngram::Ngram(int order, int vocabulary, const std::vector<Tokens>& sentences) : vocabulary_(vocabulary) {
+Ngram::Ngram(int order, int vocabulary, const Texts& sentences) : vocabulary_(vocabulary) {
     if (order < 1 || vocabulary < 0)
         throw Error("an n-gram model of order ", order, " over ", vocabulary,
                     " symbols; the order is at least 1, the symbols at least 0");

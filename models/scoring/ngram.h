@@ -21,7 +21,7 @@ class Ngram {
   public:
     // Sentences are given without begin() and end(), which the constructor adds. If there are no sentences, all symbols
     // are equally likely.
-    Ngram(int order, int vocabulary, const std::vector<Tokens>& sentences);
+    Ngram(int order, int vocabulary, const Texts& sentences);
 
     Ngram(const Ngram&) = delete;
     Ngram& operator=(const Ngram&) = delete;

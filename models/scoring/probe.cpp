@@ -13,8 +13,6 @@
 namespace masquerade {
 namespace {
 
-using Vectors = std::vector<Numbers>;
-
 double dot(const Numbers& a, const Numbers& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
 
 int largest(const Numbers& scores) { return std::max_element(scores.begin(), scores.end()) - scores.begin(); }

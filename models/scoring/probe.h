@@ -21,10 +21,10 @@ LabelledSplit split_labels(const Strings& labels, int most, std::uint64_t seed, 
 
 // Logistic regression, trained with 300 steps of Adam. The vectors are first standardised: in each dimension, the
 // training lines have mean 0 and variance 1. The loss contains the penalty |w|^2 / 1000 for the weights w.
-double linear_probe(const std::vector<Numbers>& vectors, const LabelledSplit& split);
+double linear_probe(const Vectors& vectors, const LabelledSplit& split);
 // Predicts the most frequent label among the `neighbours` training lines with the highest cosine similarity. If several
 // labels are equally frequent, the label with the nearest line wins.
-double nearest_neighbours(const std::vector<Numbers>& vectors, const LabelledSplit& split, int neighbours);
+double nearest_neighbours(const Vectors& vectors, const LabelledSplit& split, int neighbours);
 // Multinomial naive Bayes over the tokens of the sentences, with add-one smoothing (McCallum & Nigam 1998). It needs no
 // vectors, and is a baseline for the other two classifiers.
 double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& split);
@@ -32,6 +32,6 @@ double naive_bayes(const std::vector<Sentence>& sentences, const LabelledSplit& 
 // Clusters all vectors by k-means (20 rounds). The number of clusters is the number of different labels or the number
 // of different vectors, whichever is smaller. Returns the normalised mutual information of clusters and labels, 0..1:
 // their mutual information divided by the mean of their two entropies.
-double cluster_information(const std::vector<Numbers>& vectors, const LabelledSplit& split, std::uint64_t seed);
+double cluster_information(const Vectors& vectors, const LabelledSplit& split, std::uint64_t seed);
 
 }  // namespace masquerade

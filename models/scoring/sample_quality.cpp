@@ -13,13 +13,13 @@ namespace {
 
 constexpr int line_end = -1;
 
-std::vector<Tokens> read_all(WordTable& table, const Strings& lines) {
-    std::vector<Tokens> all;
+Texts read_all(WordTable& table, const Strings& lines) {
+    Texts all;
     for (const std::string& line : lines) all.push_back(table.read(line));
     return all;
 }
 
-double words_per_line(const std::vector<Tokens>& lines) {
+double words_per_line(const Texts& lines) {
     double sum = 0;
     for (const Tokens& line : lines) sum += line.size();
     return lines.empty() ? 0 : sum / lines.size();
@@ -27,7 +27,7 @@ double words_per_line(const std::vector<Tokens>& lines) {
 
 }  // namespace
 
-TrainingRuns::TrainingRuns(const std::vector<Tokens>& lines) {
+TrainingRuns::TrainingRuns(const Texts& lines) {
     for (const Tokens& line : lines) {
         text_.insert(text_.end(), line.begin(), line.end());
         text_.push_back(line_end);
@@ -71,8 +71,8 @@ SampleQuality::SampleQuality(const Strings& training)
 }
 
 TextQuality SampleQuality::measure(const Strings& lines, std::size_t compared) {
-    const std::vector<Tokens> read = read_all(table_, lines);
-    const std::vector<Tokens> compared_lines(read.begin(), read.begin() + std::min(compared, read.size()));
+    const Texts read = read_all(table_, lines);
+    const Texts compared_lines(read.begin(), read.begin() + std::min(compared, read.size()));
     TextQuality q;
     q.perplexity = perplexity(model_, read);
     q.distinct1 = distinct(compared_lines, 1);

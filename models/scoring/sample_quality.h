@@ -12,7 +12,7 @@ namespace masquerade {
 // training text.
 class TrainingRuns {
   public:
-    explicit TrainingRuns(const std::vector<Tokens>& lines);
+    explicit TrainingRuns(const Texts& lines);
 
     // Returns the length of the longest run of words of `line` that also occurs within one line of the training text.
     std::size_t longest(const Tokens& line) const;
@@ -52,7 +52,7 @@ class SampleQuality {
 
   private:
     WordTable table_;
-    std::vector<Tokens> training_;  // the training lines, sorted for binary search
+    Texts training_;  // the training lines, sorted for binary search
     WordModel model_;
     TrainingRuns runs_;
 };

@@ -159,7 +159,7 @@ Strings rouge_words(std::string_view line) {
 Bleu bleu(const Strings& references, const Strings& hypotheses, TextUnits units) {
     check_pairs("bleu", references, hypotheses);
     Cutter cut{units, words_13a};
-    std::vector<Tokens> r, h;
+    Texts r, h;
     for (const std::string& line : references) r.push_back(cut(line));
     for (const std::string& line : hypotheses) h.push_back(cut(line));
     return bleu(r, h, true);

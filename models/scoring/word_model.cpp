@@ -26,11 +26,11 @@ Tokens WordTable::read(std::string_view line) {
     return numbers;
 }
 
-WordModel::WordModel(const WordTable& table, const std::vector<Tokens>& lines) : table_(table) {
+WordModel::WordModel(const WordTable& table, const Texts& lines) : table_(table) {
     std::vector<int> count(table.size());
     for (const Tokens& line : lines)
         for (int word : line) count[word]++;
-    std::vector<Tokens> symbols, spellings;
+    Texts symbols, spellings;
     // Words that occur at least twice are known, and get the symbols 0, 1, ... unknown_ counts them; the final count is
     // the symbol of unknown words, which replaces the -1.
     for (int word = 0; word < table.size(); word++) {
@@ -65,7 +65,7 @@ Numbers WordModel::log_probabilities(const Tokens& line) const {
     return logs;
 }
 
-Perplexity perplexity(const WordModel& model, const std::vector<Tokens>& lines) {
+Perplexity perplexity(const WordModel& model, const Texts& lines) {
     double sum = 0, known_sum = 0, words = 0, unknown = 0;
     for (const Tokens& line : lines) {
         Numbers logs = model.log_probabilities(line);

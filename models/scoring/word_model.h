@@ -51,7 +51,7 @@ class WordModel {
 
     // Fits the model to `lines`, which are word numbers of `table`. Words may be added to the table later. The table
     // must outlive the model.
-    WordModel(const WordTable& table, const std::vector<Tokens>& lines);
+    WordModel(const WordTable& table, const Texts& lines);
 
     // Returns log P, in nats, of each word of a line given the preceding words, followed by log P of the line's end.
     Numbers log_probabilities(const Tokens& line) const;
@@ -74,6 +74,6 @@ struct Perplexity {
     double known = 0;    // exp of the mean of -log P over the known words and line ends
     double unknown = 0;  // share of the words that are unknown, 0..1
 };
-Perplexity perplexity(const WordModel& model, const std::vector<Tokens>& lines);
+Perplexity perplexity(const WordModel& model, const Texts& lines);
 
 }  // namespace masquerade

@@ -16,7 +16,7 @@ namespace {
 // between and after the words of the canvas.
 struct Parted {
     Tokens canvas;
-    std::vector<Tokens> missing;
+    Texts missing;
 };
 
 // Returns the words for which `stays` is true as the canvas, and all other words as missing.
@@ -60,7 +60,7 @@ void want(Choices& choices, int token, double share) {
 // weight of a slot is proportional to the number of its missing words; otherwise, all slots with missing words have
 // equal weights. A slot without missing words has the weight rule.end_weight, or 0 if rule.sequence is true and other
 // slots have missing words. If rule.left_to_right is true, only the last slot has a target.
-Choices choices_of(const std::vector<Tokens>& missing, const InsertionRule& rule, bool by_words) {
+Choices choices_of(const Texts& missing, const InsertionRule& rule, bool by_words) {
     double lacking = 0, slots = 0, weights = 0;
     for (const Tokens& words : missing) lacking += words.size(), slots += !words.empty();
     const auto weight = [&](const Tokens& words) {

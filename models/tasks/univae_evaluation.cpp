@@ -27,7 +27,7 @@ std::vector<Tensor*> points(const LatentSamples& samples) {
 // causal, the estimate that univae_evaluation.h describes. If `of_tokens` is not null and the decoder half is causal,
 // adds to it the losses of the target tokens of each document.
 Numbers sentence_losses(Tape& tape, const UniVae& model, const Batch& batch, const std::vector<Tensor*>& z,
-                        std::vector<Numbers>* of_tokens = nullptr) {
+                        Vectors* of_tokens = nullptr) {
     Numbers sums(batch.documents);
     Tensor* x = model.decode(tape, batch, z);
     if (model.insertion) {
@@ -112,11 +112,11 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, Objecti
     };
     // For each latent layer, the z of the sentence before the batch. The first sentence of all is measured with the z of
     // the last sentence of its group.
-    std::vector<Numbers> before;
+    Vectors before;
     // of_group: for each group of sentences, the numbers of sentences and of target tokens; the sums of the losses with
     // the sample, with the mean and with the z of another sentence; the KL of each layer.
     std::map<std::size_t, Numbers> of_group;
-    std::vector<Numbers> of_groups, of_tokens;
+    Vectors of_groups, of_tokens;
     const auto measure = [&](Tape& tape, const Batch& batch, std::size_t first) {
         if (before.empty() && !model.latents.empty()) {
             const std::size_t other = (first > 0 ? first : std::min(sentences.size(), sentences_at_a_time)) - 1;
@@ -131,7 +131,7 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, Objecti
         const LatentSamples samples = encode(tape, batch);
         if (counts) sums[0] += batch.documents, sums[1] += batch.predictions();
         sums[2] = sum_of(sentence_losses(tape, model, batch, points(samples), &of_tokens), sums[2]);
-        std::vector<Numbers> others;  // outlive the step of the tape
+        Vectors others;  // outlive the step of the tape
         for (std::size_t l = 0; l < samples.size(); l++) {
             others.push_back(neighbours(samples[l].z, before[l]));
             if (!counts) continue;
@@ -187,7 +187,7 @@ Numbers importance_weighted_nll(const UniVae& model, const Sentences& sentences,
     if (model.options.latent_layers == 0) samples = 1;
     each_own_batch(model, sentences, halves_options(model), [&](Tape& tape, const Batch& batch, std::size_t) {
         const int count = batch.documents;
-        std::vector<Numbers> weights(count);  // log(p(x|z) p(z) / q(z|x)) for each document x and sample z
+        Vectors weights(count);  // log(p(x|z) p(z) / q(z|x)) for each document x and sample z
         for (int s = 0; s < samples; s++) {
             LatentNoise noise = model.space.noise(batch.names(), seed, s);
             tape.begin("importance");

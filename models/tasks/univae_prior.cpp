@@ -10,8 +10,8 @@ namespace masquerade {
 namespace {
 
 // Returns the latents of each sentence: draws from the posterior or, if there is no seed, its means.
-std::vector<Numbers> latents_of(const UniVae& model, const Sentences& sentences, std::optional<std::uint64_t> seed) {
-    std::vector<Numbers> own;  // the latents of the sentences of this process
+Vectors latents_of(const UniVae& model, const Sentences& sentences, std::optional<std::uint64_t> seed) {
+    Vectors own;  // the latents of the sentences of this process
     const auto use = [&](Tape& tape, const Batch& batch, std::size_t) {
         const std::size_t first = own.size();
         own.resize(first + batch.documents);
@@ -31,16 +31,13 @@ std::vector<Numbers> latents_of(const UniVae& model, const Sentences& sentences,
 
 }  // namespace
 
-std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences) {
-    return latents_of(model, sentences, {});
-}
+Vectors mean_latents(const UniVae& model, const Sentences& sentences) { return latents_of(model, sentences, {}); }
 
-std::vector<Numbers> drawn_latents(const UniVae& model, const Sentences& sentences, std::uint64_t seed) {
+Vectors drawn_latents(const UniVae& model, const Sentences& sentences, std::uint64_t seed) {
     return latents_of(model, sentences, seed);
 }
 
-void redraw(const UniVae& model, const Sentences& sources, const std::vector<Numbers>& normals, int from, int to,
-            std::vector<Numbers>& latents) {
+void redraw(const UniVae& model, const Sentences& sources, const Vectors& normals, int from, int to, Vectors& latents) {
     const LatentSpace& space = model.space;
     const auto batch_of = [&](const auto& some) { return sources_batch(model, some); };
     each_batch(model.backbone, sources, 64, batch_of, [&](Tape& tape, const Batch& batch, std::size_t first) {

@@ -25,15 +25,14 @@ void each_own_batch(const UniVae& model, const Sentences& sentences, const Objec
 
 // Returns the latent vector of each sentence without noise (z = mu). A vector holds the latents of all latent layers,
 // the lowest layer first. Reconstructions are decoded from these vectors.
-std::vector<Numbers> mean_latents(const UniVae& model, const Sentences& sentences);
+Vectors mean_latents(const UniVae& model, const Sentences& sentences);
 // Returns a draw from the posterior q(z | sentence) of each sentence. It depends on the seed and on Sentence::name.
-std::vector<Numbers> drawn_latents(const UniVae& model, const Sentences& sentences, std::uint64_t seed);
+Vectors drawn_latents(const UniVae& model, const Sentences& sentences, std::uint64_t seed);
 
 // Only for a prior that depends on the source (LatentOptions::source_prior). Replaces the numbers [from, to) of each
 // latent vector in `latents` by a draw from the prior, given the source and the latents of the layers below. normals[i]
 // are numbers from a standard normal distribution, from which the draw for latents[i] is computed.
-void redraw(const UniVae& model, const Sentences& sources, const std::vector<Numbers>& normals, int from, int to,
-            std::vector<Numbers>& latents);
+void redraw(const UniVae& model, const Sentences& sources, const Vectors& normals, int from, int to, Vectors& latents);
 
 // Returns the sentences to whose latents a prior is fitted: at most `most` of them, drawn with `seed`. Throws BadInput
 // if there is no sentence, and BadUsage if the model has no latents.

@@ -50,12 +50,9 @@ double Beams::length_norm(std::size_t length) const {
 
 // The end token counts towards the length in the score, but is not in Hypothesis::tokens.
 Hypothesis Beams::hypothesis(Beam beam, bool ended) const {
-    Hypothesis h;
-    h.score = beam.sum / length_norm(beam.written.size());
-    h.ended = ended;
-    h.tokens = std::move(beam.written);
-    if (ended) h.tokens.pop_back();
-    return h;
+    const double score = beam.sum / length_norm(beam.written.size());
+    if (ended) beam.written.pop_back();
+    return {std::move(beam.written), score, ended};
 }
 
 void Beams::keep_best_finished() {

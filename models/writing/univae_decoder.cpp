@@ -243,11 +243,11 @@ std::vector<std::vector<Written>> UniVaeDecoder::in_any_order(const std::vector<
     return all;
 }
 
-std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& requests, SearchOptions options,
-                                         std::uint64_t seed, int refinements, Numbers* passes) {
+Texts UniVaeDecoder::write(const std::vector<DecodeRequest>& requests, SearchOptions options, std::uint64_t seed,
+                           int refinements, Numbers* passes) {
     options.maximum = model_.options.max_length;
     const std::vector<DecodeRequest> own = own_part(requests, 64);
-    std::vector<Tokens> texts;
+    Texts texts;
     Numbers own_passes;
     if (const ByItself alone; !own.empty())
         for (auto& hypotheses : search(own, options, seed, refinements)) {
@@ -259,9 +259,9 @@ std::vector<Tokens> UniVaeDecoder::write(const std::vector<DecodeRequest>& reque
     return gather_lists(texts);
 }
 
-std::vector<Numbers> UniVaeDecoder::forced_logits(const DecodeRequest& request, const Tokens& ids) {
+Vectors UniVaeDecoder::forced_logits(const DecodeRequest& request, const Tokens& ids) {
     start(&request, 1, 1);
-    std::vector<Numbers> all;
+    Vectors all;
     if (reader_) all.push_back(numbers_of(writer().memory().next));
     for (std::size_t t = 0; t + 1 < ids.size(); t++) {
         // One row, of source 0. It continues row 0 of the previous step; -1: there is no previous step.

@@ -48,8 +48,8 @@ class UniVaeDecoder {
                                    std::uint64_t seed, int refinements = 0);
     // Returns the best hypothesis of each request. The maximum length is max_length - 2; options.maximum is ignored. If
     // `passes` is not null, adds Hypothesis::passes of each request to it.
-    std::vector<Tokens> write(const std::vector<DecodeRequest>& requests, SearchOptions options, std::uint64_t seed,
-                              int refinements = 0, Numbers* passes = nullptr);
+    Texts write(const std::vector<DecodeRequest>& requests, SearchOptions options, std::uint64_t seed,
+                int refinements = 0, Numbers* passes = nullptr);
 
     // Only for models that insert words or un-hide tokens: returns the texts of each request, and the round in which
     // each token was written. A text has at most options.maximum - 1 tokens, because the maximum includes [SEP].
@@ -63,7 +63,7 @@ class UniVaeDecoder {
     // Feeds `ids` one by one, whatever the model predicts (teacher forcing). Returns, after every token except the last
     // one, the logits of the next token. In a conditional model, `ids` is a target, and the result begins with the
     // logits that predict the first token of `ids`. For tests of models that do not insert words.
-    std::vector<Numbers> forced_logits(const DecodeRequest& request, const Tokens& ids);
+    Vectors forced_logits(const DecodeRequest& request, const Tokens& ids);
 
   private:
     // Computes the memory, the rows to which generated tokens attend, from the latents and the sources of these

@@ -316,8 +316,8 @@ std::vector<Written> unmask_canvases(PlaceModel& model, std::vector<MaskedCanvas
     return written;
 }
 
-Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> starts, const std::vector<Tokens>& truths,
-                              int block, std::uint64_t seed) {
+Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> starts, const Texts& truths, int block,
+                              std::uint64_t seed) {
     const int V = model.vocabulary();
     const std::size_t count = starts.size();
     Numbers sums(count);

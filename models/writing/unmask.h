@@ -86,7 +86,7 @@ std::vector<Written> unmask_canvases(PlaceModel& model, std::vector<MaskedCanvas
 // sum of their log p (Uria et al. 2014). The order depends on the seed and on the numbers `line` and `sample` of the
 // canvas. If `block` is above 0, each run of so many places is written before the next one. Places behind a visible end
 // are not counted. The softmax is over the whole vocabulary, including tokens that unmask_canvases() never writes.
-Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> starts, const std::vector<Tokens>& truths,
-                              int block, std::uint64_t seed);
+Numbers log_p_in_random_order(PlaceModel& model, std::vector<MaskedCanvas> starts, const Texts& truths, int block,
+                              std::uint64_t seed);
 
 }  // namespace masquerade

@@ -173,10 +173,9 @@ const float* UnmaskDecoder::logits(const MaskedCanvases& canvases) {
     return all;
 }
 
-std::vector<std::vector<Numbers>> UnmaskDecoder::missing(const Sentences& sentences, const std::vector<Tokens>& left,
-                                                         int end) {
+std::vector<Vectors> UnmaskDecoder::missing(const Sentences& sentences, const Texts& left, int end) {
     const Backbone& stack = net_.head_stack();
-    std::vector<std::vector<Numbers>> all;
+    std::vector<Vectors> all;
     while (all.size() < sentences.size()) {
         std::vector<Example> examples;
         for (std::size_t i = all.size(); i < std::min(sentences.size(), all.size() + 64); i++) {

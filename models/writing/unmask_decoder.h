@@ -26,7 +26,7 @@ class UnmaskDecoder : public PlaceModel, private CanvasDecoder {
     // For an objective with the trait `counts`. left[i] is the text of sentence i without its missing tokens. Returns,
     // for each token of left[i] and for the token `end` behind it, the logits of the number 0, 1, .. of tokens missing
     // directly before it. Does not use or change what read() stored.
-    std::vector<std::vector<Numbers>> missing(const Sentences& sentences, const std::vector<Tokens>& left, int end);
+    std::vector<Vectors> missing(const Sentences& sentences, const Texts& left, int end);
 
     int rows() const { return batch_rows_; }  // how many rows the last pass computed
 
@@ -42,7 +42,7 @@ class UnmaskDecoder : public PlaceModel, private CanvasDecoder {
 
     const bool text_;
     Slots slots_;  // with one stack, memory_ has the decoding states of the sources and of the finished blocks
-    std::vector<Tokens> kept_;  // for each canvas, the tokens of the finished blocks whose keys are kept
+    Texts kept_;   // for each canvas, the tokens of the finished blocks whose keys are kept
     // Inputs of the ops of a pass, which must stay unchanged until it ends.
     Batch batch_;
     TokenRows rows_;

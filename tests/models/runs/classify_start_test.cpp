@@ -13,8 +13,8 @@ using namespace masquerade;
 
 namespace {
 
-struct Texts : TemporaryFolder {
-    Texts() {
+struct TextFiles : TemporaryFolder {
+    TextFiles() {
         for (const char* kind : {"a", "b"}) {
             std::filesystem::create_directory(file(kind));
             for (int i = 0; i < 40; i++)
@@ -54,7 +54,7 @@ bool same(const Parameters& a, const Parameters& b, const std::string& path) {
 }  // namespace
 
 TEST_CASE("classify start: every family of one stack gives its layers and its words, and the head is new") {
-    const Texts texts;
+    const TextFiles texts;
     const TemporaryFolder folder;
     std::string lines;
     for (const std::string& line : grammar_questions(3, 100)) lines += line + "\t" + line + "\n";
@@ -101,7 +101,7 @@ TEST_CASE("classify start: every family of one stack gives its layers and its wo
 }
 
 TEST_CASE("classify start: a run that reads words is trained, resumed, measured, and starts another with its head") {
-    const Texts texts;
+    const TextFiles texts;
     const TemporaryFolder folder;
     const std::string bert = "tests/golden/hugging_face/bert_google", first = folder.file("first"),
                       task = "task=" + texts.path;
@@ -126,7 +126,7 @@ TEST_CASE("classify start: a run that reads words is trained, resumed, measured,
 }
 
 TEST_CASE("classify start: a task with its own words takes a stack of another, and words need a vocabulary") {
-    const Texts texts;
+    const TextFiles texts;
     const TemporaryFolder folder;
     train({"classify", "task=recall", "width=16", "layers=2", "batch_tokens=200", "precision=f32"}, "", "",
           folder.file("recall"));

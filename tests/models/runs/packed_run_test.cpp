@@ -19,10 +19,10 @@ using namespace masquerade;
 namespace {
 
 // Writes a text, its vocabulary and its packed form into a folder.
-struct Texts {
+struct TextFiles {
     TemporaryFolder folder;
     std::string file, vocabulary, packed;
-    explicit Texts(bool pairs) {
+    explicit TextFiles(bool pairs) {
         const std::vector<std::string> lines = grammar_questions(3, 260);
         std::string all;
         for (std::size_t i = 0; i + 1 < lines.size(); i++)
@@ -98,7 +98,7 @@ TEST_CASE("packed run: every family trains on a packed text to the bits of the t
                 CAPTURE(name);
                 CAPTURE(joined(more));
                 CAPTURE(pairs);
-                const Texts texts(pairs);
+                const TextFiles texts(pairs);
                 const auto run = [&](const std::string& out, const std::string& data, const std::string& vocabulary,
                                      std::int64_t steps, bool ahead) {
                     NewTraining wanted;
@@ -180,7 +180,7 @@ TEST_CASE("batches ahead: an error of the other thread is that of the step whose
 }
 
 TEST_CASE("packed run: what contradicts the packed text is refused") {
-    const Texts texts(false);
+    const TextFiles texts(false);
     const auto refused = [&](const Strings& words, const std::string& vocabulary = "", const std::string& initial = "",
                              const std::string& out = "refused") {
         return message_of<BadUsage>([&] {
