@@ -22,11 +22,7 @@ class Points : public Latent {
     using Latent::Latent;
     double constant_kl() const override { return code_parts() * std::log(code_choices()); }
     double log_ratio(const double*, const double*, const double*) const override { return constant_kl(); }
-    void project(double* z) const override {
-        std::vector<int> parts(code_parts(), 0);
-        read_code(z, parts.data());
-        write_code(parts.data(), z);
-    }
+    void project(double* z) const override { write_code(read_code(z), z); }
     // On entry, z holds standard normal numbers; on return, z is a uniformly drawn point. z consists of groups of D
     // numbers, and the code of a point has one part for each group: an index below code_choices(). The first number of
     // a group selects its part: the normal distribution function maps this number to a uniform number in (0, 1).
@@ -34,7 +30,7 @@ class Points : public Latent {
         const int n = code_choices(), D = options.size / code_parts();
         std::vector<int> parts;
         for (int i = 0; i < code_parts(); i++) parts.push_back(std::min(n - 1, int(normal_share(z[i * D]) * n)));
-        write_code(parts.data(), z);
+        write_code(parts, z);
     }
 };
 
@@ -50,13 +46,15 @@ class Levels : public Points {
     }
     int code_parts() const override { return options.size; }
     int code_choices() const override { return options.levels; }
-    void read_code(const double* z, int* parts) const override {
+    std::vector<int> read_code(const double* z) const override {
         const double half = (options.levels - 1) / 2.0;
+        std::vector<int> parts;
         // The order of the arguments of max turns NaN into level 0.
         for (int i = 0; i < options.size; i++)
-            parts[i] = int(std::min(std::max(0.0, std::floor((z[i] + 1) * half + 0.5)), 2 * half));
+            parts.push_back(int(std::min(std::max(0.0, std::floor((z[i] + 1) * half + 0.5)), 2 * half)));
+        return parts;
     }
-    void write_code(const int* parts, double* z) const override {
+    void write_code(const std::vector<int>& parts, double* z) const override {
         for (int i = 0; i < options.size; i++) z[i] = 2.0 * parts[i] / (options.levels - 1) - 1;
     }
 };
@@ -92,9 +90,10 @@ class Codes : public Points {
     }
     int code_parts() const override { return options.groups; }
     int code_choices() const override { return options.codes; }
-    void read_code(const double* z, int* parts) const override {
+    std::vector<int> read_code(const double* z) const override {
         const int D = options.size / options.groups;
         const Numbers codes = numbers_of(codes_->view());
+        std::vector<int> parts(options.groups);
         for (int g = 0; g < options.groups; g++) {
             const auto distance = [&](int m) {
                 double sum = 0;
@@ -105,8 +104,9 @@ class Codes : public Points {
             for (int m = 1; m < options.codes; m++)
                 if (const double d = distance(m); d < least) parts[g] = m, least = d;
         }
+        return parts;
     }
-    void write_code(const int* parts, double* z) const override {
+    void write_code(const std::vector<int>& parts, double* z) const override {
         const int D = options.size / options.groups;
         const OnHost codes(codes_->view());
         for (int g = 0; g < options.groups; g++)

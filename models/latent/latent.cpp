@@ -18,15 +18,14 @@ void Latent::between(const double* a, const double* b, double t, double* z) cons
 
 double Latent::disturb(double* z, double change, Sequence& random) const {
     const int n = code_choices();
-    std::vector<int> parts(code_parts(), 0);
-    read_code(z, parts.data());
+    std::vector<int> parts = read_code(z);
     double sum = 0;
     for (int& part : parts) {
         const int own = part;
         if (random.uniform() < change) part = random.below(n);
         sum += std::log(((part == own ? 1 - change : 0) + change / n) * n);
     }
-    write_code(parts.data(), z);
+    write_code(parts, z);
     return sum;
 }
 
@@ -171,16 +170,13 @@ void LatentSpace::project_stored(Numbers& z) const {
 
 LatentSpace::Code LatentSpace::code_of(const Numbers& latent) const {
     Code code;
-    for (int l = 0; l < layers(); l++) {
-        code.emplace_back(layer(l).code_parts());
-        layer(l).read_code(latent.data() + begin(l), code.back().data());
-    }
+    for (int l = 0; l < layers(); l++) code.push_back(layer(l).read_code(latent.data() + begin(l)));
     return code;
 }
 
 Numbers LatentSpace::latent_of(const Code& code) const {
     Numbers latent(numbers());
-    for (int l = 0; l < layers(); l++) layer(l).write_code(code[l].data(), latent.data() + begin(l));
+    for (int l = 0; l < layers(); l++) layer(l).write_code(code[l], latent.data() + begin(l));
     return latent;
 }
 

@@ -129,8 +129,9 @@ class Latent {
     // the latent is continuous, code_parts() and code_choices() return 0.
     virtual int code_parts() const { return 0; }
     virtual int code_choices() const { return 0; }
-    virtual void read_code(const double* /*z*/, int* /*parts*/) const {}   // sets `parts` to the code nearest to z
-    virtual void write_code(const int* /*parts*/, double* /*z*/) const {}  // sets z to the vector of this code
+    // read_code() returns the code nearest to z. write_code() sets z to the vector of a code.
+    virtual std::vector<int> read_code(const double* /*z*/) const { return {}; }
+    virtual void write_code(const std::vector<int>& /*parts*/, double* /*z*/) const {}
     // Discrete latents: replaces each part of the code of z, with probability `change`, by a uniformly drawn value, and
     // changes z accordingly. Returns log q(z) - log p(z) for the new z, where q is the distribution of the new z, and p
     // is the prior.

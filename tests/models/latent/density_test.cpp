@@ -276,11 +276,13 @@ TEST_CASE("latent density: a kind of codes draws all of them alike, and costs th
             std::map<std::vector<int>, int> pairs;  // for the first two parts
             for (std::uint32_t line = 0; line < count; line++) {
                 const Numbers z = space.prior(3, line, 0);
-                std::vector<int> code(static_cast<std::size_t>(parts));
+                std::vector<int> code;
                 Numbers written(z.size());
-                for (int l = 0, first = 0; l < 2; first += latents.latent(std::size_t(l++)).code_parts()) {
-                    latents.latent(std::size_t(l)).read_code(z.data() + space.begin(l), code.data() + first);
-                    latents.latent(std::size_t(l)).write_code(code.data() + first, written.data() + space.begin(l));
+                for (int l = 0; l < 2; l++) {
+                    const Latent& latent = latents.latent(std::size_t(l));
+                    const std::vector<int> own = latent.read_code(z.data() + space.begin(l));
+                    latent.write_code(own, written.data() + space.begin(l));
+                    code.insert(code.end(), own.begin(), own.end());
                 }
                 CHECK(written == z);
                 for (std::size_t k = 0; k < code.size(); k++) seen[k][code[k]]++;
@@ -301,12 +303,11 @@ TEST_CASE("latent density: a kind of codes draws all of them alike, and costs th
                 Sequence random(5, "changed");
                 Mean kept;
                 const Numbers from = space.prior(3, 1, 0);
-                std::vector<int> own(std::size_t(latents.latent(0).code_parts()), 0), now = own;
-                latents.latent(0).read_code(from.data(), own.data());
+                const std::vector<int> own = latents.latent(0).read_code(from.data());
                 for (int i = 0; i < count; i++) {
                     Numbers z(from.begin(), from.begin() + 4);
                     const double log_ratio = latents.latent(0).disturb(z.data(), change, random);
-                    latents.latent(0).read_code(z.data(), now.data());
+                    const std::vector<int> now = latents.latent(0).read_code(z.data());
                     double expected = 0;
                     for (std::size_t k = 0; k < own.size(); k++) {
                         kept.add(now[k] == own[k]);
