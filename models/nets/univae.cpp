@@ -262,8 +262,6 @@ void UniVae::start(const std::vector<Batch>& parts, const std::function<LatentNo
 
 void UniVae::keep(const Batch& part, const Loss& loss, Coded& coded) const {
     if (!loss.documents) return;  // no latent has a codebook
-    coded.y.resize(latents.size());
-    coded.code.resize(latents.size());
     coded.weights.keep(loss.documents->view(), part.documents);
     for (std::size_t l = 0; l < latents.size(); l++) {
         if (!latents[l].latent->learns()) continue;
@@ -276,8 +274,6 @@ void UniVae::learn(const Loss& loss, Coded& coded, std::uint64_t seed, std::uint
     const auto learns = [](const LatentLayer& l) { return l.latent->learns(); };
     if (std::none_of(latents.begin(), latents.end(), learns)) return;
     const bool one_part = alone() && coded.weights.empty();
-    coded.y.resize(latents.size());
-    coded.code.resize(latents.size());
     const auto rows = [&](JoinedRows& kept, const Tensor* own, const Shape& shape) {
         if (one_part) return own->view();
         return kept.take(View{nullptr, arithmetic_of(backbone.storage()), backbone.device(), shape, "rows"});

@@ -27,6 +27,7 @@
 // with its token or [MASK], and the row of a place predicts the token of this place.
 #pragma once
 #include <functional>
+#include <map>
 
 #include "engine/ops/segments.h"
 #include "models/batch/batch.h"
@@ -102,7 +103,7 @@ class UniVae {
     void start(const std::vector<Batch>& parts, const std::function<LatentNoise(const Batch&)>& noise) const;
     // For latents with a codebook: the inputs, the codes and the weights of the documents of all parts of a batch.
     struct Coded {
-        std::vector<JoinedRows> y, code;
+        std::map<std::size_t, JoinedRows> y, code;
         JoinedRows weights;
     };
     // Keeps the documents of a part in `coded`, for learn(). Call keep() after the backward pass of each part, unless

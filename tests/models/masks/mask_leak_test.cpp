@@ -17,7 +17,7 @@ namespace {
 
 constexpr int C = 8, H = 2;
 
-struct Numbers {
+struct NumbersOfRows {
     std::vector<std::vector<float>> tensors;  // q, then the key/value sources
     std::vector<int> rows;
 };
@@ -26,7 +26,7 @@ View view_of(std::vector<float>& x, int columns) {
     return View{x.data(), DType::f32, Device::cpu, {std::int64_t(x.size()) / columns, columns}, "test"};
 }
 
-std::vector<float> attend(const SegmentGraph& graph, Numbers& n) {
+std::vector<float> attend(const SegmentGraph& graph, NumbersOfRows& n) {
     std::vector<float> y(n.tensors[0].size()), lse(n.tensors[0].size() / C * H);
     Views kv;
     for (std::size_t s = 1; s < n.tensors.size(); s++) kv.v[kv.count++] = view_of(n.tensors[s], 2 * C);
@@ -57,7 +57,7 @@ TEST_CASE("mask: nothing leaks past any named mask") {
     for (const NamedMask& mask : named_masks()) {
         CAPTURE(std::string(mask.name));
         SegmentGraph graph = make_mask(mask.name, documents, example_details(documents));
-        Numbers n;
+        NumbersOfRows n;
         int queries = 0, sources = 1;
         for (const QuerySegment& q : graph.queries) queries = std::max(queries, q.end);
         for (const KeySegment& k : graph.keys) sources = std::max(sources, k.source + 1);
