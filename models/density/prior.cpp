@@ -74,21 +74,18 @@ void MixturePrior::know_lengths(std::vector<std::uint32_t> with_length) {
     with_any_length_ = all;
 }
 
-Numbers LatentPrior::draw_rest(const Numbers&, int, int, std::uint64_t, std::uint32_t, std::uint32_t,
-                               std::optional<double>) const {
+Numbers LatentPrior::draw_rest(const Numbers&, int, int, const PriorDraw&) const {
     throw Error("this prior draws whole codes; it cannot draw some numbers of a code given the others");
 }
 
-Numbers MixturePrior::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
-                           std::optional<double> temperature) const {
-    return projected(
-        codes_.draw(make_stream(seed, "latent.fitted", number), line, temperature.value_or(default_temperature)));
+Numbers MixturePrior::draw(const PriorDraw& how) const {
+    return projected(codes_.draw(make_stream(how.seed, "latent.fitted", how.number), how.line,
+                                 how.temperature.value_or(default_temperature)));
 }
 
-Numbers MixturePrior::draw_rest(const Numbers& known, int from, int to, std::uint64_t seed, std::uint32_t line,
-                                std::uint32_t number, std::optional<double> temperature) const {
-    return projected(codes_.draw_rest(known, from, to, make_stream(seed, "latent.fitted", number), line,
-                                      temperature.value_or(default_temperature)));
+Numbers MixturePrior::draw_rest(const Numbers& known, int from, int to, const PriorDraw& how) const {
+    return projected(codes_.draw_rest(known, from, to, make_stream(how.seed, "latent.fitted", how.number), how.line,
+                                      how.temperature.value_or(default_temperature)));
 }
 
 Numbers MixturePrior::projected(Numbers code) const {

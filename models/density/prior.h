@@ -10,19 +10,23 @@
 
 namespace masquerade {
 
+// A draw from a prior. The random numbers depend only on seed, line and `number`, the index of the sample for this
+// line. `temperature` scales the noise from which the code is computed; if it is empty, each prior has its own default.
+struct PriorDraw {
+    std::uint64_t seed;
+    std::uint32_t line, number;
+    std::optional<double> temperature = {};
+};
+
 class LatentPrior {
   public:
     virtual ~LatentPrior() = default;
 
-    // Draws a code. `temperature` scales the noise from which the code is computed; if it is empty, each prior has its
-    // own default. The random numbers depend only on seed, line and `number`, the index of the sample for this line.
-    virtual Numbers draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
-                         std::optional<double> temperature = {}) const = 0;
+    virtual Numbers draw(const PriorDraw& how) const = 0;  // returns a code
     // Like draw(), but draws only the numbers [from, to) of a code, given all other numbers of `code`. A prior that
     // cannot do this returns false from draws_rest(), and its draw_rest() throws Error.
     virtual bool draws_rest() const { return false; }
-    virtual Numbers draw_rest(const Numbers& code, int from, int to, std::uint64_t seed, std::uint32_t line,
-                              std::uint32_t number, std::optional<double> temperature = {}) const;
+    virtual Numbers draw_rest(const Numbers& code, int from, int to, const PriorDraw& how) const;
     // Returns the number of tokens of a randomly drawn training sentence, or 0 if no lengths are known.
     virtual int draw_length(std::uint64_t /*seed*/, std::uint32_t /*line*/) const { return 0; }
 };
@@ -39,11 +43,9 @@ class MixturePrior : public LatentPrior {
 
     // Codes are projected to the nearest point of the latent space. `temperature` scales the deviation of a code from
     // the mean of its component.
-    Numbers draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
-                 std::optional<double> temperature = {}) const override;
+    Numbers draw(const PriorDraw& how) const override;
     bool draws_rest() const override { return true; }
-    Numbers draw_rest(const Numbers& code, int from, int to, std::uint64_t seed, std::uint32_t line,
-                      std::uint32_t number, std::optional<double> temperature = {}) const override;
+    Numbers draw_rest(const Numbers& code, int from, int to, const PriorDraw& how) const override;
     int draw_length(std::uint64_t seed, std::uint32_t line) const override;
 
     // save() writes the prior to a file, and load() reads it. `model` is a checksum of the weights of the model that

@@ -18,9 +18,8 @@ class FlowPrior : public LatentPrior {
     // `lengths` draws the lengths of sentences; null: they are not known.
     FlowPrior(std::unique_ptr<const FlowRun> flow, std::shared_ptr<const LatentPrior> lengths)
         : flow_(std::move(flow)), lengths_(std::move(lengths)) {}
-    Numbers draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number,
-                 std::optional<double> temperature) const override {
-        return flow_->draw(seed, line, temperature.value_or(1), number);
+    Numbers draw(const PriorDraw& how) const override {
+        return flow_->draw(how.seed, how.line, how.temperature.value_or(1), how.number);
     }
     int draw_length(std::uint64_t seed, std::uint32_t line) const override {
         return lengths_ ? lengths_->draw_length(seed, line) : 0;

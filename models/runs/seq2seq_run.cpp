@@ -46,8 +46,7 @@ std::vector<Numbers> Seq2SeqRun::vectors(const Strings& lines, const VectorChoic
 
 std::vector<Hypotheses> Seq2SeqRun::write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const {
     if (unmasks(options)) return unmasked(sources, options, seed);
-    const ObjectiveOptions o = objective_options();
-    Seq2SeqDecoder decoder(model, o.source_type, o.target_type, settings.max_target, o.encoder_masks, o.masks);
+    Seq2SeqDecoder decoder(model, objective_options(), settings.max_target);
     return written(decoder, sources, std::move(options), seed, tokenizer.vocabulary().sep(), [&](const Sentence& s) {
         return Start{s.ids.front(), settings.max_target};
     });

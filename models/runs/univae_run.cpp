@@ -258,13 +258,13 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
 }
 
 Numbers UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t number) const {
-    return prior ? prior->draw(seed, line, number, prior_temperature) : model.space.prior(seed, line, number);
+    return prior ? prior->draw({seed, line, number, prior_temperature}) : model.space.prior(seed, line, number);
 }
 
 void UniVaeRun::redraw(std::vector<DecodeRequest>& requests, int from, int to, std::uint64_t seed) const {
     if (!model.options.latent.source_prior) {
         for (DecodeRequest& r : requests)
-            r.latent = prior ? prior->draw_rest(r.latent, from, to, seed, r.line, r.sample, prior_temperature)
+            r.latent = prior ? prior->draw_rest(r.latent, from, to, {seed, r.line, r.sample, prior_temperature})
                              : model.space.redrawn(r.latent, from, to, seed, r.line, r.sample);
         return;
     }

@@ -5,7 +5,6 @@
 #pragma once
 #include <memory>
 
-#include "models/tasks/objective.h"
 #include "models/writing/seq2seq_decoder.h"
 
 namespace masquerade {
@@ -19,8 +18,7 @@ class CanvasDecoder {
           options_(options),
           arena_(net.head_stack().device(), net.head_stack().blocks()),
           tape_(arena_, net.head_stack().storage()) {
-        if (const EncoderDecoder* two = net.two_stacks())
-            reader_ = std::make_unique<EncoderReader>(*two, options.source_type, options.encoder_masks, options.masks);
+        if (const EncoderDecoder* two = net.two_stacks()) reader_ = std::make_unique<EncoderReader>(*two, options);
     }
     // Makes a batch with its masks. If the sources are encoded, document i belongs to source sources[i]. If `sources` is
     // empty, the batch does not use what is stored.

@@ -3,24 +3,20 @@
 
 namespace masquerade {
 
-EncoderReader::EncoderReader(const EncoderDecoder& model, int source_type,
-                             std::shared_ptr<const LayerMasks> encoder_masks, std::shared_ptr<const LayerMasks> masks)
-    : model_(model), source_type_(source_type), encoder_masks_(std::move(encoder_masks)), masks_(std::move(masks)) {}
-
 void EncoderReader::read(Tape& tape, const Sentences& sources, Memory& memory) {
     rows_ = TokenRows();
     Documents documents;
     for (const Sentence* s : sources) {
         const int begin = rows_.count(), n = s->ids.size();
-        rows_.push_text(s->ids, source_type_, 0, s->name);
+        rows_.push_text(s->ids, options_.source_type, 0, s->name);
         memory.sources.push_back({begin, begin + n, 0, s->name});
         documents.push_back({n, 1});
     }
     cross_graph_ = cross_mask(documents);
-    cross_graphs_ = masks_ ? masks_->cross(documents) : LayerGraphs();
+    cross_graphs_ = options_.masks ? options_.masks->cross(documents) : LayerGraphs();
     graph_ = full_mask(sources_of(documents));
-    if (encoder_masks_) graphs_ = encoder_masks_->graphs(sources_of(documents));
-    memory.masks = masks_.get();
+    if (options_.encoder_masks) graphs_ = options_.encoder_masks->graphs(sources_of(documents));
+    memory.masks = options_.masks.get();
     memory.rotates_cross = model_.rotates_cross();
     const std::vector<Block>& layers = model_.decoder.layers;
     if (memory.layers.empty()) memory.layers = model_.decoder.states({});

@@ -3,6 +3,7 @@
 // cross-attention of each decoder layer computes from the encoder's output, such as keys and values.
 #pragma once
 #include "models/nets/encoder_decoder.h"
+#include "models/tasks/objective.h"
 #include "models/writing/cached_writer.h"
 
 namespace masquerade {
@@ -11,10 +12,10 @@ namespace masquerade {
 // values, and stores it in the decoding states of the decoder's layers.
 class EncoderReader {
   public:
-    // `encoder_masks` and `masks` are the masks that the setting `mask` defines for the encoder and for the decoder.
-    // null: the setting is not used, so every row of the encoder or of the decoder sees the whole source.
-    EncoderReader(const EncoderDecoder& model, int source_type, std::shared_ptr<const LayerMasks> encoder_masks,
-                  std::shared_ptr<const LayerMasks> masks);
+    // `options` are those that were used in training: the segment ids, and the masks that the setting `mask` defines
+    // for the encoder and for the decoder. Without masks, every row of the encoder or of the decoder sees the whole
+    // source.
+    EncoderReader(const EncoderDecoder& model, const ObjectiveOptions& options) : model_(model), options_(options) {}
     void read(Tape& tape, const Sentences& sources, Memory& memory);
     // For models that write texts in any order, and compute all rows of a text in every pass. The functions below read
     // the sources of `memory`, which read() has encoded. Document i of the batch belongs to source sources[i]; the
@@ -25,8 +26,7 @@ class EncoderReader {
 
   private:
     const EncoderDecoder& model_;
-    const int source_type_;
-    const std::shared_ptr<const LayerMasks> encoder_masks_, masks_;
+    const ObjectiveOptions options_;
     TokenRows rows_;
     SegmentGraph graph_, cross_graph_;
     LayerGraphs graphs_, cross_graphs_;
@@ -34,14 +34,9 @@ class EncoderReader {
 
 class Seq2SeqDecoder : public SourceReader {
   public:
-    // `source_type` and `target_type` are the segment ids that were used in training. `longest` is the maximum number
-    // of tokens of a target.
-    Seq2SeqDecoder(const EncoderDecoder& model, int source_type, int target_type, int longest,
-                   std::shared_ptr<const LayerMasks> encoder_masks = nullptr,
-                   std::shared_ptr<const LayerMasks> masks = nullptr)
-        : SourceReader(model.decoder, target_type),
-          reader_(model, source_type, std::move(encoder_masks), std::move(masks)),
-          longest_(longest) {}
+    // `longest` is the maximum number of tokens of a target.
+    Seq2SeqDecoder(const EncoderDecoder& model, const ObjectiveOptions& options, int longest)
+        : SourceReader(model.decoder, options.target_type), reader_(model, options), longest_(longest) {}
 
     // After read(), the first step() feeds the token SearchSource::begin of each source. This token must be [CLS].
     void read(const Sentences& sources, int most_rows) override {

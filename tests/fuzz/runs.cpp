@@ -337,7 +337,7 @@ void write_latents(UniVaeRun& run, std::size_t byte) {
     for (const int from : {0, all / 2})
         if (run.prior && from < all)
             requests.push_back(
-                {run.prior->draw_rest(requests[0].latent, from, all, 7, 0, 1), 4, 0, run.model.start_position(5)});
+                {run.prior->draw_rest(requests[0].latent, from, all, {7, 0, 1}), 4, 0, run.model.start_position(5)});
     for (const auto& hypotheses : decoder.search(requests, options, 7, 1)) run.decode(hypotheses.at(0).tokens);
     run.features(lines);
 }

@@ -111,7 +111,7 @@ TEST_CASE("prior: draws are points of the space, near codes the nearer the lower
         for (double temperature : {0.0, 0.5, 1.0}) {
             double distance = 0;
             for (std::uint32_t line = 0; line < 200; line++) {
-                std::vector<double> z = prior.draw(5, line, 0, temperature);
+                std::vector<double> z = prior.draw({5, line, 0, temperature});
                 REQUIRE(z.size() == 16);
                 for (int l = 0; l < 2 && kind == LatentKind::vmf; l++) {
                     double square = 0;
@@ -130,10 +130,10 @@ TEST_CASE("prior: draws are points of the space, near codes the nearer the lower
             CHECK(distance > before);
             before = distance;
         }
-        CHECK(prior.draw(5, 7, 0) == prior.draw(5, 7, 0, MixturePrior::default_temperature));
-        CHECK(prior.draw(5, 7, 0) != prior.draw(5, 8, 0));
-        CHECK(prior.draw(5, 7, 0) != prior.draw(5, 7, 1));
-        CHECK(prior.draw(5, 7, 0) != prior.draw(6, 7, 0));
+        CHECK(prior.draw({5, 7, 0}) == prior.draw({5, 7, 0, MixturePrior::default_temperature}));
+        CHECK(prior.draw({5, 7, 0}) != prior.draw({5, 8, 0}));
+        CHECK(prior.draw({5, 7, 0}) != prior.draw({5, 7, 1}));
+        CHECK(prior.draw({5, 7, 0}) != prior.draw({6, 7, 0}));
     }
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("prior: what is saved comes back, and other files are refused") {
         MixturePrior prior = some_prior(space);
         prior.save(path, 77);
         MixturePrior again = MixturePrior::load(path, space, 77);
-        for (std::uint32_t line = 0; line < 50; line++) CHECK(prior.draw(1, line, 2) == again.draw(1, line, 2));
+        for (std::uint32_t line = 0; line < 50; line++) CHECK(prior.draw({1, line, 2}) == again.draw({1, line, 2}));
         CHECK(prior.codes().means() == again.codes().means());
         CHECK(again.draw_length(1, 0) == 0);  // no lengths are known
     }
@@ -230,12 +230,12 @@ TEST_CASE("prior: few codes, equal codes, one code") {
     LatentSpace space = space_of(LatentKind::vmf, 2, 8);
     for (int n : {1, 2, 5, 19, 21}) {
         MixturePrior prior = some_prior(space, n);
-        for (double x : prior.draw(1, 0, 0, 1)) CHECK(std::isfinite(x));
+        for (double x : prior.draw({1, 0, 0, 1})) CHECK(std::isfinite(x));
     }
     std::vector<float> equal(std::size_t(16 * 40), 0.f);
     for (std::size_t i = 0; i < equal.size(); i += 8) equal[i] = 1;
     MixturePrior prior = MixturePrior::fit(space, view_of(equal, 16), 1);
-    std::vector<double> z = prior.draw(1, 0, 0, 1);
+    std::vector<double> z = prior.draw({1, 0, 0, 1});
     CHECK(z[0] > 0.99);
     CHECK(z[8] > 0.99);
     std::vector<float> three(48, 0.5f);
@@ -291,7 +291,7 @@ TEST_CASE("prior: a finished run holds it, a loaded one draws from it") {
     CHECK(run.draw(1, 2, 3) == run.model.space.prior(1, 2, 3));
     task.finish(folder.path);
     REQUIRE(run.prior);
-    CHECK(run.draw(1, 0, 0) == run.prior->draw(1, 0, 0));
+    CHECK(run.draw(1, 0, 0) == run.prior->draw({1, 0, 0}));
     CHECK(run.draw(1, 0, 0) != run.model.space.prior(1, 0, 0));
 
     UniVaeRun loaded(settings, words());

@@ -254,7 +254,7 @@ TEST_CASE("prior: codes that are held out say how wide components are, and are n
     view.shape = {40, 2};
     const MixturePrior prior = MixturePrior::fit(space, view, 1);
     for (std::uint32_t line = 0; line < 200; line++)
-        for (double x : prior.draw(1, line, 0, 0)) CHECK(std::abs(x) < 2);
+        for (double x : prior.draw({1, line, 0, 0})) CHECK(std::abs(x) < 2);
     CHECK(prior.codes().factor()[0] > 1);  // the other codes are between 0 and 1
 }
 

@@ -340,7 +340,7 @@ TEST_CASE("luna: of two stacks, cached == teacher-forced logits, bit for bit") {
             by.masks = std::make_shared<const LayerMasks>(words, 3, StackRows::decoder);
             const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, by);
             const auto forced = m.logits(batch);
-            Seq2SeqDecoder decoder(m.model, 0, 1, longest, by.encoder_masks, by.masks);
+            Seq2SeqDecoder decoder(m.model, by, longest);
             decoder.read(pointers_to(text), int(text.size()));
             check_targets(decoder, 2, text, batch, forced);
         }
@@ -350,12 +350,12 @@ TEST_CASE("luna: prefixes branch; two pairs are learned by heart and written aga
     EncoderDecoderOptions o = two_lunas(false, true, true);
     o.stack.deviation = 0.05;
     small_stacks::Model m(o);
-    check_branches([&] { return Seq2SeqDecoder(m.model, 0, 1, longest); }, 2, pairs(2, 5));
+    check_branches([&] { return Seq2SeqDecoder(m.model, {}, longest); }, 2, pairs(2, 5));
     const std::vector<Sentence> text = pairs(2, 9);
     CHECK(learned(m, 200, [&](std::uint32_t step) {
               return find_objective("seq2seq", true).batch(pointers_to(text), step, options());
           }) < 0.05);
-    Seq2SeqDecoder decoder(m.model, 0, 1, longest);
+    Seq2SeqDecoder decoder(m.model, {}, longest);
     check_written(decoder, 2, text);
     BackboneOptions one = small_luna(false, true, false);
     one.deviation = 0.1, one.width = 16;

@@ -238,7 +238,7 @@ TEST_CASE("flow prior: a flow of other weights, other runs, and slices are refus
     CHECK_SAYS(message_of<BadUsage>([&] { written(path, how, {"is it ?"}); }),
                "--resample draws some latents given the others, but the flow --prior " + flow);
     run->choose_prior(flow, {});
-    CHECK_SAYS(message_of<Error>([&] { run->prior->draw_rest({}, 0, 4, 1, 1, 1); }), "draws whole codes");
+    CHECK_SAYS(message_of<Error>([&] { run->prior->draw_rest({}, 0, 4, {1, 1, 1}); }), "draws whole codes");
 }
 
 TEST_CASE("flow prior: if the weights of the run change, or the run is gone, the flow is refused") {

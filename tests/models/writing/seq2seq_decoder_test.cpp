@@ -49,7 +49,7 @@ TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every s
                     continue;
                 }
                 const Rows forced = m.logits(batch);
-                Seq2SeqDecoder decoder(m.model, 0, 1, longest, by.encoder_masks, by.masks);
+                Seq2SeqDecoder decoder(m.model, by, longest);
                 decoder.read(pointers_to(text), int(text.size()));
                 check_targets(decoder, 2, text, batch, forced);
             }
@@ -70,7 +70,7 @@ TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, of kinds by
         const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, options());
         Model m(o);
         const Rows forced = m.logits(batch);
-        Seq2SeqDecoder decoder(m.model, 0, 1, longest);
+        Seq2SeqDecoder decoder(m.model, {}, longest);
         decoder.read(pointers_to(text), int(text.size()));
         check_targets(decoder, 2, text, batch, forced);
     }
@@ -97,7 +97,7 @@ TEST_CASE("two stacks: cached == teacher-forced logits, bit for bit, for every k
             const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, options());
             const Rows forced = m.logits(batch);
             m.parameters.freeze();
-            Seq2SeqDecoder decoder(m.model, 0, 1, longest);
+            Seq2SeqDecoder decoder(m.model, {}, longest);
             decoder.read(pointers_to(text), int(text.size()));
             check_targets(decoder, 2, text, batch, forced);
         }
@@ -122,7 +122,7 @@ TEST_CASE(
             const std::string words = "A full; B causal sees A[0:4]";
             by.encoder_masks = std::make_shared<const LayerMasks>(words, 2, StackRows::encoder);
             by.masks = std::make_shared<const LayerMasks>(words, 3, StackRows::decoder);
-            Seq2SeqDecoder decoder(m.model, 0, 1, longest, by.encoder_masks, by.masks);
+            Seq2SeqDecoder decoder(m.model, by, longest);
             for (const std::vector<Sentence>& text : texts) {
                 const Batch batch = find_objective("seq2seq", true).batch(pointers_to(text), 0, by);
                 const Rows forced = m.logits(batch);
@@ -135,10 +135,10 @@ TEST_CASE(
 TEST_CASE("two stacks: prefixes branch, die and swap; each has the logits it has alone") {
     Model m(small(false, true));
     const std::vector<Sentence> text = pairs(2, 5);
-    check_branches([&] { return Seq2SeqDecoder(m.model, 0, 1, longest); }, 2, text);
+    check_branches([&] { return Seq2SeqDecoder(m.model, {}, longest); }, 2, text);
     // When a prefix branches, each layer copies the keys of self-attention once. It copies none of cross-attention,
     // because all prefixes of a source share them.
-    Seq2SeqDecoder decoder(m.model, 0, 1, longest);
+    Seq2SeqDecoder decoder(m.model, {}, longest);
     decoder.read(pointers_to(text), 5);
     decoder.step({{0, -1, 2}, {1, -1, 2}});
     decoder.step({{0, 0, 7}, {0, 0, 8}, {1, 1, 7}});
@@ -156,6 +156,6 @@ TEST_CASE("two stacks: two pairs are learned by heart and written again") {
         return find_objective("seq2seq", true).batch(pointers_to(text), step, options());
     });
     CHECK(last < 0.05);
-    Seq2SeqDecoder decoder(m.model, 0, 1, longest);
+    Seq2SeqDecoder decoder(m.model, {}, longest);
     check_written(decoder, 2, text);
 }
