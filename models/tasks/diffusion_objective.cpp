@@ -67,7 +67,7 @@ struct Hidden {
         return {least, std::max(least, int(std::floor(rule.most * n + rounding)))};
     }
     // Draws which places are hidden. Returns the weight of each place in the loss, which is 0 if it is visible.
-    Numbers weights(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) const {
+    Numbers weights(const Sentence& s, const ObjectiveOptions& o) const {
         Numbers all(places);
         for (int b = 0; b * block < places; b++) {
             const int n = std::min(block, places - b * block);
@@ -75,7 +75,7 @@ struct Hidden {
             const int k = least + int((unsigned __int128)(spread(s, b, o)) * unsigned(most - least + 1) >> 64);
             const double weight = o.diffusion.weighting == DiffusionRule::bound ? double(n) / k : 1;
             const std::string what = b > 0 ? text("diffusion.block", b) : "diffusion";
-            for (std::size_t i : drawn(n, k, random_of_canvas(what.c_str(), s, step, o)))
+            for (std::size_t i : drawn(n, k, random_of_canvas(what.c_str(), s, o)))
                 all[b * block + i] = weight / o.canvases;
         }
         return all;
@@ -139,12 +139,12 @@ Example stream_rows(const Sentence& s, bool pair, const Tokens& tokens, const st
     return e;
 }
 
-Example any_order(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+Example any_order(const Sentence& s, const ObjectiveOptions& o) {
     const Hidden text(DiffusionForm::streams, s, o);
     std::vector<int> places(text.places), rank(text.places + 1, -1);  // [SEP] has the rank of the context
     std::iota(places.begin(), places.end(), 0);
     std::vector<int> order = places;
-    Sequence random = random_of_canvas("any-order", s, step, o);
+    Sequence random = random_of_canvas("any-order", s, o);
     shuffle(order, random);
     for (int r = 0; r < text.places; r++) rank[order[r]] = r;
     Example e = stream_rows(s, text.pair, {text.words, text.words + text.rows()}, rank, places, o);
@@ -153,9 +153,9 @@ Example any_order(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
     return e;
 }
 
-Example diffusion(DiffusionForm form, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+Example diffusion(DiffusionForm form, const Sentence& s, const ObjectiveOptions& o) {
     const Hidden text(form, s, o);
-    const Numbers weights = text.weights(s, step, o);
+    const Numbers weights = text.weights(s, o);
     Tokens shown;
     Labels labels;
     bool ended = false;  // whether a visible [SEP] stands before place i
@@ -173,11 +173,11 @@ Example diffusion(DiffusionForm form, const Sentence& s, std::uint32_t step, con
     return e;
 }
 
-Example gaps(DiffusionForm form, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+Example gaps(DiffusionForm form, const Sentence& s, const ObjectiveOptions& o) {
     const Hidden text(form, s, o);
     const int k = int((unsigned __int128)(spread(s, 0, o)) * unsigned(text.tokens + 1) >> 64);
     std::vector<char> missing(text.tokens + 1);
-    for (std::size_t i : drawn(text.tokens, k, random_of_canvas("gaps", s, step, o))) missing[i] = 1;
+    for (std::size_t i : drawn(text.tokens, k, random_of_canvas("gaps", s, o))) missing[i] = 1;
     Tokens left;
     Labels labels;
     for (int i = 0, count = 0; i <= text.tokens; i++) {

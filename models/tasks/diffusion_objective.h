@@ -22,23 +22,22 @@ inline bool draws_length(DiffusionForm form, const DiffusionRule& rule) {
 constexpr unsigned diffusion_traits =
     Objective::mask_token | Objective::scattered | Objective::canvases | Objective::bound;
 
-Example diffusion(DiffusionForm form, const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
+Example diffusion(DiffusionForm form, const Sentence& sentence, const ObjectiveOptions& options);
 // Returns the number of rows of all canvases of a sentence.
 std::size_t diffusion_rows(DiffusionForm form, const Sentence& sentence, const ObjectiveOptions& options);
 
 // Predicts the tokens one by one in a drawn order, in two streams.
-Example any_order(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
+Example any_order(const Sentence& sentence, const ObjectiveOptions& options);
 std::size_t any_order_rows(const Sentence& sentence, const ObjectiveOptions& options);
 
 // The objective that tells diffusion how many tokens are missing where. From a text of n tokens, k are missing, with k
 // uniform from 0 to n.
-Example gaps(DiffusionForm form, const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
+Example gaps(DiffusionForm form, const Sentence& sentence, const ObjectiveOptions& options);
 
 // The functions of one form, for the tables of objectives.
-template <DiffusionForm form,
-          Example (*make)(DiffusionForm, const Sentence&, std::uint32_t, const ObjectiveOptions&) = diffusion>
-Example in_form(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options) {
-    return make(form, sentence, step, options);
+template <DiffusionForm form, Example (*make)(DiffusionForm, const Sentence&, const ObjectiveOptions&) = diffusion>
+Example in_form(const Sentence& sentence, const ObjectiveOptions& options) {
+    return make(form, sentence, options);
 }
 template <DiffusionForm form>
 std::size_t rows_in_form(const Sentence& sentence, const ObjectiveOptions& options) {

@@ -84,8 +84,8 @@ Choices choices_of(const Texts& missing, const InsertionRule& rule, bool by_word
 }
 
 template <InsertionForm form>
-Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    DrawnCanvas drawn = draw_canvas({s.target.begin(), s.target.end() - 1}, s, step, o);
+Example insertion(const Sentence& s, const ObjectiveOptions& o) {
+    DrawnCanvas drawn = draw_canvas({s.target.begin(), s.target.end() - 1}, s, o);
     Example e = canvas_example(form, s.ids, drawn.words, s.name, o);
     e.labels.choices = std::move(drawn.missing);
     return e;
@@ -93,8 +93,8 @@ Example insertion(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
 
 // Draws one of three cases with equal probability: words are missing in both texts of the pair, only in the target, or
 // only in the source.
-Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Sequence random = random_of_canvas("kermit", s, step, o);
+Example kermit(const Sentence& s, const ObjectiveOptions& o) {
+    Sequence random = random_of_canvas("kermit", s, o);
     const int whole = random.below(3);  // the text without missing words: 1 the source, 2 the target, 0 neither
     const Tokens sides[] = {{s.ids.begin() + 1, s.ids.end() - 1}, {s.target.begin(), s.target.end() - 1}};
     // The words of source and target are numbered together, 0 .. x + y - 1. `first` is the first word that may be
@@ -115,8 +115,8 @@ Example kermit(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o)
 
 }  // namespace
 
-DrawnCanvas draw_canvas(const Tokens& words, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Sequence random = random_of_canvas("insertion", s, step, o);
+DrawnCanvas draw_canvas(const Tokens& words, const Sentence& s, const ObjectiveOptions& o) {
+    Sequence random = random_of_canvas("insertion", s, o);
     const Parted p = keep(words, drawn_to_stay(int(words.size()), o.insertion.left_to_right, random).data());
     return {p.canvas, choices_of(p.missing, o.insertion, false)};
 }

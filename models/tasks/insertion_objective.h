@@ -25,8 +25,7 @@ struct DrawnCanvas {
     Tokens words;
     Choices missing;  // for each slot, the words that are missing there, with their shares of the loss
 };
-DrawnCanvas draw_canvas(const Tokens& words, const Sentence& sentence, std::uint32_t step,
-                        const ObjectiveOptions& options);
+DrawnCanvas draw_canvas(const Tokens& words, const Sentence& sentence, const ObjectiveOptions& options);
 
 // Adds the rows of a canvas to an example: [CLS] (except with InsertionForm::either_side), the words and [SEP], at the
 // positions from `position` on. Each slot of the canvas gets a label without targets; with either_side, each slot of

@@ -140,12 +140,12 @@ Example whole(const Sentence& s, int source, const ObjectiveOptions& o) {
     return e;
 }
 
-Example mlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    return with_hidden(whole(s, s.size(), o), Sequence(o.seed, "mlm", s.name, step), o);
+Example mlm(const Sentence& s, const ObjectiveOptions& o) {
+    return with_hidden(whole(s, s.size(), o), Sequence(o.seed, "mlm", s.name, o.step), o);
 }
 
-Example k_bert(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    return with_hidden(tree_of(s, o), Sequence(o.seed, "k-bert", s.name, step), o);
+Example k_bert(const Sentence& s, const ObjectiveOptions& o) {
+    return with_hidden(tree_of(s, o), Sequence(o.seed, "k-bert", s.name, o.step), o);
 }
 
 // Makes an example in which every row from `first` on predicts the next token. The last token is predicted but never
@@ -159,26 +159,26 @@ Example next_tokens(const TokenRows& all, const Document& document, int first) {
     return e;
 }
 
-Example lm(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+Example lm(const Sentence& s, const ObjectiveOptions& o) {
     return next_tokens(tokens_of(s, o), {int(s.size()) - 1, 0}, 0);
 }
 
-Example lm_target(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+Example lm_target(const Sentence& s, const ObjectiveOptions& o) {
     return next_tokens(tokens_of(s, o), {int(s.size()) - 1, 0}, int(s.ids.size()) - 1);
 }
 
 // The target's [SEP] can be hidden like any other token of the target, so that the model learns where a target ends.
-Example unilm_masked(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+Example unilm_masked(const Sentence& s, const ObjectiveOptions& o) {
     Example e = whole(s, s.ids.size(), o);
-    Sequence random(o.seed, "unilm-masked", s.name, step);
+    Sequence random(o.seed, "unilm-masked", s.name, o.step);
     std::vector<Places> tokens;
     for (int place = e.document.source; place < e.rows.count(); place++) tokens.push_back({place});
     hide(e, drawn_words(tokens, o.hidden_target, random), false, random, o);
     return e;
 }
 
-Example prefix_lm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    Sequence random(o.seed, "prefix-lm", s.name, step);
+Example prefix_lm(const Sentence& s, const ObjectiveOptions& o) {
+    Sequence random(o.seed, "prefix-lm", s.name, o.step);
     const int n = s.size(), prefix = 1 + int(random.below(n - 1));
     TokenRows all = tokens_of(s, o);
     for (int i = 0; i < n; i++) all.types[i] = i < prefix ? o.source_type : o.target_type;
@@ -186,7 +186,7 @@ Example prefix_lm(const Sentence& s, std::uint32_t step, const ObjectiveOptions&
 }
 
 // Row i - 1 reads token i and predicts token i - 1. Token 0, [CLS], is predicted but never read, so it has no row.
-Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+Example lm_reverse(const Sentence& s, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
     Example e;
     for (int i = 1; i < all.count(); i++) {
@@ -200,11 +200,11 @@ Example lm_reverse(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) 
 // Every token of the sentence has a content row. After these rows, every predicted token has a query row, which reads
 // [MASK]. A query row has the position and the rank of its token, and sees the content rows of smaller rank. Tokens
 // that are not predicted are context and have rank -1.
-Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+Example plm(const Sentence& s, const ObjectiveOptions& o) {
     Example e = whole(s, s.size(), o);
     const int n = e.rows.count();
     e.rank.assign(n, -1);
-    Sequence random(o.seed, "plm", s.name, step);
+    Sequence random(o.seed, "plm", s.name, o.step);
     Places asked = ordinary(e.rows, o);
     shuffle(asked, random);
     const int most = asked.size(), predicted = o.predicted * most + 0.5;
@@ -224,11 +224,11 @@ Example plm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
 // [MASK] for each hidden token, the pseudo mask. All three rows of a hidden token have its position. The first [MASK]
 // is context, and predicts the token from the context alone. The pseudo mask predicts the token from the context and
 // from the spans that precede the token's span in the order of prediction.                           Bao et al. 2020
-Example pmlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+Example pmlm(const Sentence& s, const ObjectiveOptions& o) {
     Example e = whole(s, s.size(), o);
     const TokenRows all = e.rows;
     const int n = all.count();
-    Sequence random(o.seed, "pmlm", s.name, step);
+    Sequence random(o.seed, "pmlm", s.name, o.step);
     const auto length = [&] { return random.uniform_double() < o.blocks ? 2 + int(random.below(5)) : 1; };
     std::vector<Places> tokens;
     for (int place : ordinary(all, o)) tokens.push_back({place});
@@ -261,11 +261,11 @@ Example pmlm(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
     return e;
 }
 
-Example plm_shuffled(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+Example plm_shuffled(const Sentence& s, const ObjectiveOptions& o) {
     const TokenRows all = tokens_of(s, o);
     Places order(all.count() - 1);
     std::iota(order.begin(), order.end(), 1);
-    Sequence random(o.seed, "plm-shuffled", s.name, step);
+    Sequence random(o.seed, "plm-shuffled", s.name, o.step);
     shuffle(order, random);
     TokenRows shuffled;
     shuffled.push_from(all, 0);  // [CLS] stays first
@@ -320,7 +320,7 @@ double weight_of(const std::string& word, const std::string& words) {
 
 }  // namespace
 
-Example unilm(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+Example unilm(const Sentence& s, const ObjectiveOptions& o) {
     const int source = s.ids.size();
     return next_tokens(tokens_of(s, o), {source, int(s.target.size()) - 1}, source - 1);
 }
@@ -372,8 +372,9 @@ Batch Objective::batch(const Sentences& sentences, std::uint32_t step, const Obj
     for (const Sentence* s : sentences) {
         expect_fitting(*this, *s, options);
         ObjectiveOptions one = options;
+        one.step = step;
         if (has(canvases)) one.canvas = 0;
-        do examples.push_back(make(*s, step, one));
+        do examples.push_back(example(*s, one));
         while (has(canvases) && ++one.canvas < one.canvases);
     }
     Batch b = pack(examples, pad_to);

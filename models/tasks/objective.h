@@ -136,9 +136,10 @@ struct ObjectiveOptions {
     // The number of canvases drawn from each sentence in a step, and the index of the canvas that is made now, 0 ..
     // canvases - 1. Objectives with the trait `canvases` make all of them; others make one batch for each index.
     int canvases = 1, canvas = 0;
-    int vocabulary = 0;  // V, number of tokens in the vocabulary
-    Tokens special;      // tokens that are never hidden and never drawn at random
-    int mask = -1;       // id of [MASK], which some objectives need; -1: not in the vocabulary
+    std::uint32_t step = 0;  // the step of training, on which random numbers depend; make() and batch() set it
+    int vocabulary = 0;      // V, number of tokens in the vocabulary
+    Tokens special;          // tokens that are never hidden and never drawn at random
+    int mask = -1;           // id of [MASK], which some objectives need; -1: not in the vocabulary
     // mlm and k-bert: probability that a token or word is hidden; with Masking::spans, the share of the tokens that are
     // hidden. pmlm: the share of the tokens that are hidden.
     double hidden = 0.15;
@@ -203,7 +204,7 @@ struct Objective {
     // Makes the example of a sentence. The random numbers depend only on the seed, the objective, the sentence's name,
     // the step and, for insertion and diffusion, the index of the canvas. The number of tokens that diffusion hides
     // depends on the seed, Sentence::visit and this index.
-    Example (*make)(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
+    Example (*example)(const Sentence& sentence, const ObjectiveOptions& options);
     // Sets the masks of the batch, from Batch::parts, Batch::rank and the masks in words of `options`. Do not call this
     // function directly: give_masks() calls it.
     void (*mask)(Batch& batch, const ObjectiveOptions& options);
@@ -213,6 +214,11 @@ struct Objective {
     // Returns the number of rows that a sentence and its target have in a batch.
     std::size_t rows(const Sentence& sentence, const ObjectiveOptions& options) const {
         return count ? count(sentence, options) : sentence.size();
+    }
+    // Makes the example of a sentence in a step of training.
+    Example make(const Sentence& sentence, std::uint32_t step, ObjectiveOptions options) const {
+        options.step = step;
+        return example(sentence, options);
     }
     // Makes a batch. If pad_to > 1, pads rows and labels to multiples of pad_to and documents to a multiple of 8.
     // Throws BadInput if the objective needs pairs and a sentence has no target. Throws BadUsage if the objective needs

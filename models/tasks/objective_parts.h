@@ -28,19 +28,19 @@ Example tree_of(const Sentence& sentence, const ObjectiveOptions& options);
 Example source_and_target(const Sentence& sentence, const Tokens& wanted, int start, const ObjectiveOptions& options);
 
 // Makes the example of the objective unilm: the last row of the source and the rows of the target predict the target.
-Example unilm(const Sentence& sentence, std::uint32_t step, const ObjectiveOptions& options);
+Example unilm(const Sentence& sentence, const ObjectiveOptions& options);
 
 // Makes the example of a pair whose target is turned around: the last token comes first, and [SEP] stays at the end.
-template <Example (*make)(const Sentence&, std::uint32_t, const ObjectiveOptions&)>
-Example last_first(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+template <Example (*make)(const Sentence&, const ObjectiveOptions&)>
+Example last_first(const Sentence& s, const ObjectiveOptions& o) {
     Sentence turned = s;
     std::reverse(turned.target.begin(), turned.target.end() - 1);
-    return make(turned, step, o);
+    return make(turned, o);
 }
 
 // Returns the random numbers of one canvas of a sentence (ObjectiveOptions::canvas). `what` is the name of their use.
-inline Sequence random_of_canvas(const char* what, const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
-    return {o.seed, text(what, ".", o.canvas), std::uint32_t(s.name), step};
+inline Sequence random_of_canvas(const char* what, const Sentence& s, const ObjectiveOptions& o) {
+    return {o.seed, text(what, ".", o.canvas), std::uint32_t(s.name), o.step};
 }
 // Returns the name of the rows of this canvas, so that each canvas of a sentence has a dropout mask of its own.
 inline int name_of_canvas(int sentence, const ObjectiveOptions& o) { return sentence ^ o.canvas << 26; }

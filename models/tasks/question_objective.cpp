@@ -6,7 +6,7 @@
 namespace masquerade {
 namespace {
 
-Example questions(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+Example questions(const Sentence& s, const ObjectiveOptions& o) {
     Example e;
     e.rows.push_text(s.ids, o.source_type, 0, s.name);
     for (std::size_t m = 0; m < s.asked.size(); m++) e.labels.push(s.asked[m], s.target[m]);

@@ -19,9 +19,7 @@ Example source_and_target(const Sentence& s, const Tokens& wanted, int start, co
 
 namespace {
 
-Example seq2seq(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
-    return source_and_target(s, s.target, 0, o);
-}
+Example seq2seq(const Sentence& s, const ObjectiveOptions& o) { return source_and_target(s, s.target, 0, o); }
 
 // Draws the index of the first token of a span of `length` tokens among the tokens 1 .. n. The index is
 // the smallest possible one with probability 0.2, and the largest possible one with probability 0.2; otherwise it is
@@ -35,12 +33,12 @@ int span_start(int n, int length, Sequence& random) {
 
 // Hides one span of a sentence or, in a pair, of the source. The first token that the decoder reads is the token before
 // the span. This token always exists, because [CLS] is never hidden.
-Example mass(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+Example mass(const Sentence& s, const ObjectiveOptions& o) {
     Example e;
     const int n = int(s.ids.size()) - 2;
     e.source.push_text(s.ids, o.source_type, 0, s.name);
     if (n < 1) return e;
-    Sequence random(o.seed, "mass", s.name, step);
+    Sequence random(o.seed, "mass", s.name, o.step);
     const int length = std::clamp(int(o.span * n + 0.5), 1, n), start = span_start(n, length, random);
     for (int place = start; place < start + length; place++) {
         e.labels.push(e.rows.count(), s.ids[place]);

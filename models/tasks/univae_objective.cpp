@@ -25,7 +25,7 @@ Tokens wanted_of(const Sentence& s, const ObjectiveOptions& o) {
     return wanted;
 }
 
-Example halves(const Sentence& s, std::uint32_t, const ObjectiveOptions& o) {
+Example halves(const Sentence& s, const ObjectiveOptions& o) {
     return source_and_target(s, wanted_of(s, o), o.target_position(int(s.ids.size())), o);
 }
 
@@ -37,9 +37,9 @@ void push_encoder(Example& e, const Sentence& s, bool conditional, const Objecti
 
 // The encoder half reads [CLS] source [SEP] target [SEP]. The decoder half reads the source, then the target, and
 // predicts the target as UniLM does.
-Example condition_and_target(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+Example condition_and_target(const Sentence& s, const ObjectiveOptions& o) {
     wanted_of(s, o);  // checks the lengths
-    Example e = unilm(s, step, o);
+    Example e = unilm(s, o);
     push_encoder(e, s, true, o);
     return e;
 }
@@ -66,11 +66,11 @@ ObjectiveOptions with_ends_of(const Sentence& s, ObjectiveOptions o) {
 }
 
 template <bool conditional>
-Example insertion_halves(const Sentence& s, std::uint32_t step, const ObjectiveOptions& options) {
+Example insertion_halves(const Sentence& s, const ObjectiveOptions& options) {
     Tokens words = wanted_of(s, options);
     words.pop_back();
     const ObjectiveOptions o = with_ends_of(s, options);
-    DrawnCanvas drawn = draw_canvas(words, s, step, o);
+    DrawnCanvas drawn = draw_canvas(words, s, o);
     Example e = canvas_halves(s, drawn.words, int(words.size()) + 1, conditional, o);
     e.labels.choices = std::move(drawn.missing);
     return e;
@@ -82,9 +82,9 @@ constexpr DiffusionForm form_of(bool conditional) {
 }
 
 template <bool conditional>
-Example diffusion_halves(const Sentence& s, std::uint32_t step, const ObjectiveOptions& o) {
+Example diffusion_halves(const Sentence& s, const ObjectiveOptions& o) {
     wanted_of(s, o);  // checks the lengths
-    Example e = diffusion(form_of(conditional), s, step, o);
+    Example e = diffusion(form_of(conditional), s, o);
     push_encoder(e, s, conditional, o);
     return e;
 }
