@@ -87,7 +87,8 @@ struct Hidden {
 std::size_t diffusion_rows(DiffusionForm form, const Sentence& s, const ObjectiveOptions& o) {
     const Hidden text(form, s, o);
     const std::size_t encoder = form == DiffusionForm::two_stacks ? s.ids.size() : 0;
-    return encoder + std::size_t(text.first_row() + text.rows()) * o.canvases;
+    const int queries = form == DiffusionForm::streams ? text.places : 0;
+    return encoder + std::size_t(text.first_row() + text.rows() + queries) * o.canvases;
 }
 
 Example canvas_rows(DiffusionForm form, const Sentence& s, bool pair, const Tokens& clean, int first,
@@ -113,11 +114,6 @@ Example canvas_rows(DiffusionForm form, const Sentence& s, bool pair, const Toke
     push(shown, first, name);
     e.document.target = e.rows.count() - e.document.source;
     return e;
-}
-
-std::size_t any_order_rows(const Sentence& s, const ObjectiveOptions& o) {
-    const Hidden text(DiffusionForm::streams, s, o);
-    return std::size_t(text.context + text.rows() + text.places) * o.canvases;
 }
 
 Example stream_rows(const Sentence& s, bool pair, const Tokens& tokens, const std::vector<int>& rank,

@@ -28,7 +28,6 @@ std::size_t diffusion_rows(DiffusionForm form, const Sentence& sentence, const O
 
 // Predicts the tokens one by one in a drawn order, in two streams.
 Example any_order(const Sentence& sentence, const ObjectiveOptions& options);
-std::size_t any_order_rows(const Sentence& sentence, const ObjectiveOptions& options);
 
 // The objective that tells diffusion how many tokens are missing where. From a text of n tokens, k are missing, with k
 // uniform from 0 to n.

@@ -420,7 +420,7 @@ const std::vector<Objective>& objectives(bool encoder) {
          rows_in_form<DiffusionForm::blocks>},
         {"any-order", "every token of a target or a text from those before it in a drawn order, by a bound",
          mask_token | Objective::ranks | Objective::streams | Objective::canvases | Objective::bound, any_order,
-         two_streams, any_order_rows},
+         two_streams, rows_in_form<DiffusionForm::streams>},
         {"gaps", "how many tokens are missing before each token that is left of a target or a text", Objective::counts,
          in_form<DiffusionForm::one_stack, gaps>, one_stack<source_alone_mask>},
         {"k-bert", "hidden tokens of a sentence whose words have facts",
