@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the decoders of insertion and of masked diffusion share. They write the target of a source in any order, and
+// Base class of the decoders of insertion and of masked diffusion. They write the target of a source in any order, and
 // compute rows of all its canvas (the tokens that are already there) in every pass. If the model has an encoder, each
 // source is encoded once.
 #pragma once
