@@ -51,10 +51,14 @@ Operand& Case::add(const std::string& name, Role role, const Shape& shape, Kind 
     return o;
 }
 
+std::size_t Case::find(const std::string& name) const {
+    for (std::size_t i = 0; i < operands.size(); i++)
+        if (operands[i].name == name) return i;
+    throw Error("the table names no operand ", name);
+}
+
 bool Case::has_storage() const {
-    for (const Operand& o : operands)
-        if (o.kind == Kind::storage) return true;
-    return false;
+    return std::any_of(operands.begin(), operands.end(), [](const Operand& o) { return o.kind == Kind::storage; });
 }
 
 Case Case::restricted(int begin, int end) const {
@@ -203,25 +207,19 @@ RowNames Call::rows() const {
     return {};
 }
 
-std::size_t Call::find(const std::string& name) const {
-    for (std::size_t i = 0; i < op.operands.size(); i++)
-        if (op.operands[i].name == name) return i;
-    throw Error("the table names no operand ", name);
-}
-
 View Call::operator()(const std::string& name) const {
     asked.insert(name);
-    return values[find(name)].there();
+    return values[op.find(name)].there();
 }
 
 View Call::d(const std::string& name) const {
     asked.insert("d" + name);
-    return gradients[find(name)]->there();
+    return gradients[op.find(name)]->there();
 }
 
 Grad Call::grad(const std::string& name) const {
     asked.insert("d" + name);
-    std::size_t i = find(name);
+    const std::size_t i = op.find(name);
     return unwanted_[i] ? Grad{} : Grad{gradients[i]->there(), added_[i]};
 }
 

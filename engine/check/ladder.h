@@ -24,6 +24,7 @@ namespace masquerade::ladder {
 // The sizes at which an op is checked. Each row of the op table defines what the three numbers mean.
 struct Sizes {
     int rows = 1, columns = 1, other = 1;
+    operator std::vector<int>() const { return {rows, columns, other}; }
 };
 
 enum class Role {
@@ -61,20 +62,8 @@ struct Operand {
     double factor = 2;       // number of roundings for each term of the sum that gives one number of the tensor
     double floor = 0;        // errors are divided by at least this number; needed if large terms of a sum can cancel
 
-    Operand& as_weight() {
-        weight = true;
-        return *this;
-    }
     Operand& from_rounded() {
         rounded = true;
-        return *this;
-    }
-    Operand& with_bias(bool has = true) {
-        biased = has;
-        return *this;
-    }
-    Operand& in_any_order() {
-        any_order = true;
         return *this;
     }
     Operand& by_row() {
@@ -144,14 +133,17 @@ struct Case {
         indices.push_back({name, std::move(numbers), of_row});
     }
 
+    Operand& add(const std::string& name, Role role, const Shape& shape, Kind kind);
+    // The operand with this name, and its index. Both throw Error if there is none.
+    Operand& operator[](const std::string& name) { return operands[find(name)]; }
+    std::size_t find(const std::string& name) const;
+    void remove(const std::string& name) { operands.erase(operands.begin() + find(name)); }
+
     bool has_storage() const;
     bool has_gradient(const Operand& o) const { return backward && o.role == Role::input; }
     // Returns the case with only rows [begin, end) of the operands and index lists with of_row = true. The other
     // operands and lists are unchanged.
     Case restricted(int begin, int end) const;
-
-  private:
-    Operand& add(const std::string& name, Role role, const Shape& shape, Kind kind);
 };
 
 std::vector<Sizes> boundary_sizes();
@@ -246,7 +238,6 @@ class Call {
     mutable std::set<std::string> asked;  // names of the tensors and lists that the op has used so far: "x", "dy"
 
   private:
-    std::size_t find(const std::string& name) const;
     void run(const std::function<void(const Call&)>& ops) const;
     std::vector<bool> unwanted_, added_;
     std::vector<Buffer> lists_;  // copies of the index lists in device memory; empty if the device uses host memory

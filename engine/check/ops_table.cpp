@@ -6,7 +6,10 @@
 #include "engine/base/shuffle.h"
 #include "engine/math/features.h"
 
+#include <cctype>
 #include <cmath>
+#include <regex>
+#include <sstream>
 
 namespace masquerade::ladder {
 
@@ -51,80 +54,103 @@ Op costly_op(const std::string& name, const std::function<Case(Sizes)>& make, co
     return {name, make, {{6, 2, 2}, {4, 3, 1}, {17, 1, 1}}, {{70, 8, 3}}, all, far, true};
 }
 
+Case stated(const std::string& letters, const std::vector<int>& sizes, OpNumber forward) {
+    const int op = int(forward);
+    const std::string parameters = op_parameters[op], of_backward = op_parameters[op + 1],
+                      matrix = text("(", letters[0], ",", letters[1], ")"),
+                      shapes = std::regex_replace(op_shapes[op], std::regex("\\(\\*\\)"), matrix);
+    const auto contains = [](const std::string& where, const std::string& pattern) {
+        return std::regex_search(where, std::regex(pattern));
+    };
+    Case c;
+    bool written = false;  // outputs come after inputs, and the main output is the first of them
+    const std::regex tensor("View (\\w+)");
+    for (std::sregex_iterator at(parameters.begin(), parameters.end(), tensor), end; at != end; ++at) {
+        const std::string name = (*at)[1];
+        std::smatch found;  // the sizes and the type of x in "x w?(N,2C)A"
+        if (!std::regex_search(shapes, found, std::regex("\\b" + name + "\\b[^(]*\\((.*?)\\)(A?)"))) continue;
+        Shape shape;
+        std::istringstream in(found[1]);
+        for (std::string size; std::getline(in, size, ',');) {
+            std::int64_t& product = shape.size[shape.rank++];
+            for (char c : size) product *= std::isdigit(c) ? c - '0' : sizes.at(letters.find(c));
+        }
+        const bool output = contains(of_backward, "View d" + name + "\\b");
+        written |= output;
+        const Role role = contains(of_backward, "Grad d" + name + "\\b") ? Role::input
+                          : output                                       ? Role::output
+                          : written                                      ? Role::statistic
+                                                                         : Role::constant;
+        Operand& o = c.add(name, role, shape, found.length(2) > 0 ? arithmetic : Kind::storage);
+        o.of_row = *found[1].first == letters[0];
+        o.weight = o.kind == Kind::storage && contains(shapes, "\\bd" + name + "\\(.*?\\)A");
+    }
+    return c;
+}
+
 namespace {
 
-// Returns a case with the inputs of x(M,I) w(O,I)^T + b(O), where n is {M, I, O}.
-Case product_case(Sizes n, bool bias) {
-    Case c;
-    c.input("x", {n.rows, n.columns}).by_row().sums(n.other);
-    c.input("w", {n.other, n.columns}).as_weight().sums(n.rows);
-    if (bias) c.input("b", {n.other}, arithmetic).sums(n.rows).in_any_order();
-    return c;
+// Sets the length of the sums that give the gradients of x(M,I), w(O,I) and b(O) in a product, where n is {M, I, O}.
+// Without a bias, removes b.
+void judge_product(Case& c, Sizes n, bool bias) {
+    c["x"].sums(n.other);
+    c["w"].sums(n.rows);
+    c["b"].sums(n.rows).any_order = true;
+    if (!bias) c.remove("b");
 }
 
 // x may have no columns. Every sum is then 0, and y is the bias.
 Case linear_case(Sizes n, bool bias, Kind of_y) {
-    Case c = product_case(n, bias);
-    c.output("y", {n.rows, n.other}, of_y)
-        .by_row()
-        .sums(n.columns)
-        .at_least(1)
-        .with_bias(bias && of_y == Kind::storage);
-    set_calls(c, linear_forward, linear_backward, of_y == arithmetic ? linear_unrounded : linear);
+    Case c = stated("MIO", n, linear_forward, linear_backward, of_y == arithmetic ? linear_unrounded : linear);
+    c["y"].sums(n.columns).at_least(1).kind = of_y;
+    c["y"].biased = bias && of_y == Kind::storage;
+    judge_product(c, n, bias);
     return c;
 }
 
-// Adds the parameters and the results of layernorm or, if `residual` is true, of residual_norm, for x(N,C).
-void add_layernorm(Case& c, Sizes n, bool residual) {
-    const int N = n.rows, C = n.columns;
-    c.input("w", {C}, arithmetic).sums(N);
-    c.input("b", {C}, arithmetic).sums(N);
-    c.output("y", {N, C}).by_row().sums(C);
-    if (residual) c.statistic("s", {N, C}, Kind::storage).by_row();
-    c.statistic("mean", {N}).by_row().sums(C).at_least(1);
-    c.statistic("rstd", {N}).by_row().sums(C);
+// Sets the length of the sums in layernorm and in residual_norm, for rows of the width C.
+void judge_layernorm(Case& c, Sizes n) {
+    for (const char* name : {"w", "b"}) c[name].sums(n.rows);
+    for (const char* name : {"y", "mean", "rstd"}) c[name].sums(n.columns);
+    c["mean"].at_least(1);
 }
 
 Case layernorm_case(Sizes n) {
-    Case c;
+    Case c = stated("NC", n, layernorm_forward, layernorm_backward, layernorm, 1e-5);
     // at_least(3) divides the error of dx by at least 3. With two columns, dx is close to 0, but it is computed as a
     // difference of terms as large as rstd, and has their rounding errors.
-    c.input("x", matrix(n)).by_row().sums(n.columns).at_least(3);
-    add_layernorm(c, n, false);
-    set_calls(c, layernorm_forward, layernorm_backward, layernorm, 1e-5);
+    c["x"].sums(n.columns).at_least(3);
+    judge_layernorm(c, n);
     return c;
 }
 
 Case rms_norm_case(Sizes n) {
-    const int N = n.rows, C = n.columns;
-    Case c;
+    Case c = stated("NC", n, rms_norm_forward, rms_norm_backward, rms_norm, 1e-5);
     // at_least(4) divides the error of dx by at least 4. With one column, dx is close to 0, but it is computed as a
     // difference of two terms as large as `inverse`, and has their rounding errors.
-    c.input("x", {N, C}).by_row().sums(C).at_least(4);
-    c.input("w", {C}, arithmetic).sums(N);
-    c.output("y", {N, C}).by_row().sums(C);
-    c.statistic("inverse", {N}).by_row().sums(C);
-    set_calls(c, rms_norm_forward, rms_norm_backward, rms_norm, 1e-5);
+    c["x"].sums(n.columns).at_least(4);
+    c["w"].sums(n.rows);
+    for (const char* name : {"y", "inverse"}) c[name].sums(n.columns);
     return c;
 }
 
-// Each number of y(N,C) is a function of one number of x(N,C) or, if `gated`, of two numbers of x(N,2C). `calls` are
-// the arguments of set_calls().
+// Each number of y(N,F) is a function of one or two numbers of x. `calls` are the arguments of set_calls().
 template <class... Calls>
-Case activation_case(Sizes n, bool gated, Calls... calls) {
-    Case c;
-    c.input("x", {n.rows, gated ? 2 * n.columns : n.columns}).by_row().drawn(uniform(-6, 6)).sums(1, 4).at_least(1);
-    c.output("y", matrix(n)).by_row().at_least(1);
-    set_calls(c, calls...);
+Case activation_case(Sizes n, Calls... calls) {
+    Case c = stated("NF", n, calls...);
+    c["x"].drawn(uniform(-6, 6)).sums(1, 4).at_least(1);
+    c["y"].at_least(1);
     return c;
 }
 
 // u = x w^T + b, a = gelu(u). No gradient of `a` is used here, because gelu_linear_case() checks the backward of the
 // gelu.
 Case linear_gelu_case(Sizes n, GeluKind kind, bool bias) {
-    Case c = product_case(n, bias);
+    Case c = stated("MIO", n, OpNumber::linear_forward);
+    judge_product(c, n, bias);
+    c.remove("y");
     c.usual.by_row().sums(n.columns).at_least(1);
-    c.output("u", {n.rows, n.other}).with_bias(bias);
+    c.output("u", {n.rows, n.other}).biased = bias;
     c.statistic("a", {n.rows, n.other}, Kind::storage).from_rounded();
     c.forward = by_names(linear_gelu_forward, kind);
     c.backward = [bias](const Call& a) {
@@ -141,8 +167,8 @@ Case gelu_linear_case(Sizes n, GeluKind kind, bool bias) {
     const int M = n.rows, I = n.columns, O = n.other;
     Case c;
     c.input("u", {M, I}).by_row().from_rounded().sums(O).at_least(1);
-    c.input("w", {O, I}).as_weight().from_rounded().sums(M);
-    if (bias) c.input("b", {O}, arithmetic).sums(M).in_any_order();
+    c.input("w", {O, I}).from_rounded().sums(M).weight = true;
+    if (bias) c.input("b", {O}, arithmetic).sums(M).any_order = true;
     c.output("y", {M, O}).by_row().from_rounded().sums(I).at_least(1);
     c.statistic("a", {M, I}, Kind::storage).by_row().at_least(1);
     c.forward = [kind, bias](const Call& a) {
@@ -157,18 +183,12 @@ Case gelu_linear_case(Sizes n, GeluKind kind, bool bias) {
     return c;
 }
 
-// Returns a case with an input x and an output y of the same shape.
-Case same_shape(Sizes n, Kind of_x = Kind::storage, Kind of_y = Kind::storage) {
-    Case c;
-    c.input("x", matrix(n), of_x).by_row();
-    c.output("y", matrix(n), of_y).by_row();
-    return c;
-}
-
 // Converts from the storage type to the arithmetic type (such as bf16 to f32) or the reverse. Between equal types, the
 // op is a copy.
 Case convert_case(Sizes n, Kind from, Kind to) {
-    Case c = same_shape(n, from, to);
+    Case c = stated("NC", n, OpNumber::convert_forward);
+    c["x"].kind = from;
+    c["y"].kind = to;
     c.forward = by_names(convert_forward);
     c.backward = by_names(convert_backward);
     c.record = [to](const OnTape& a) {
@@ -177,20 +197,12 @@ Case convert_case(Sizes n, Kind from, Kind to) {
     return c;
 }
 
-Case add_case(Sizes n) {
-    Case c;
-    c.input("a", matrix(n)).by_row();
-    c.input("b", matrix(n)).by_row();
-    c.output("y", matrix(n)).by_row();
-    set_calls(c, add_forward, add_backward, add);
-    return c;
-}
+Case add_case(Sizes n) { return stated("NC", n, add_forward, add_backward, add); }
 
 Case dropout_case(Sizes n) {
-    Case c = same_shape(n);
-    name_rows(c, n.rows);
     DropoutRule rule{0.3f, make_stream(5, "ladder", 2)};
-    set_calls(c, dropout_forward, dropout_backward, dropout, rule, rule.rate);
+    Case c = stated("NC", n, dropout_forward, dropout_backward, dropout, rule, rule.rate);
+    name_rows(c, n.rows);
     return c;
 }
 
@@ -199,69 +211,59 @@ Case dropout_case(Sizes n) {
 double sixteenth(Sequence& random) { return (double(random.below(65)) - 32) / 16; }
 
 Case residual_norm_case(Sizes n, float rate) {
-    Case c;
-    for (const char* name : {"x", "f"})
-        c.input(name, matrix(n)).by_row().drawn(each(sixteenth)).sums(n.columns).at_least(3);
-    add_layernorm(c, n, true);
-    if (rate > 0) name_rows(c, n.rows);
     DropoutRule rule{rate, make_stream(5, "ladder", 2)};
-    set_calls(c, residual_norm_forward, residual_norm_backward, residual_norm, rule, rate, 1e-5,
-              ResidualNames{"ladder", "s", "y"});
+    Case c = stated("NC", n, residual_norm_forward, residual_norm_backward, residual_norm, rule, rate, 1e-5,
+                    ResidualNames{"ladder", "s", "y"});
+    for (const char* name : {"x", "f"}) c[name].drawn(each(sixteenth)).sums(n.columns).at_least(3);
+    judge_layernorm(c, n);
+    if (rate > 0) name_rows(c, n.rows);
     return c;
 }
 
 // The table w has `other` rows. If `other` is small, many rows of y are copies of the same row of w.
 Case embedding_case(Sizes n) {
-    Case c;
-    c.input("w", {n.other, n.columns}).as_weight().with_any_rows().sums(n.rows);
-    c.output("y", matrix(n)).by_row();
+    Case c = stated("NCV", n, embedding_forward, embedding_backward, embedding);
+    c["w"].with_any_rows().sums(n.rows);
     c.ints("ids", some_below(n.rows, n.other, 3));
-    set_calls(c, embedding_forward, embedding_backward, embedding);
     return c;
 }
 
 // x has two heads of 2 * `other` columns each, which are rotated, and `columns` more columns, which are copied.
 Case rotary_case(Sizes n) {
     const int D = 2 * n.other, P = 50;
-    Case c;
-    c.input("x", {n.rows, 2 * D + n.columns}).by_row();
-    c.constant("rotary_table", {P, D}, arithmetic).with_any_rows();
-    c.output("y", {n.rows, 2 * D + n.columns}).by_row();
-    c.ints("positions", some_below(n.rows, P, 4));
     // The numbers in the table need not be cosines and sines: the backward multiplies by the transposed matrix, which
     // is the gradient for any numbers.
-    set_calls(c, rotary_forward, rotary_backward, rotary, 2 * D);
+    Case c = stated("NWPD", {n.rows, 2 * D + n.columns, P, D}, rotary_forward, rotary_backward, rotary, 2 * D);
+    c["rotary_table"].with_any_rows();
+    c.ints("positions", some_below(n.rows, P, 4));
     return c;
 }
 
 // y has two heads of 2 * `other` columns each, which are rotated, and three more columns; x has `columns` columns.
 Case linear_rotary_case(Sizes n) {
     const int M = n.rows, I = n.columns, D = 2 * n.other, O = 2 * D + 3, P = 50;
-    Case c;
-    c.usual.from_rounded().at_least(1);
-    c.input("x", {M, I}).by_row().sums(O);
-    c.input("w", {O, I}).as_weight().sums(M);
-    c.input("b", {O}, arithmetic).sums(M).in_any_order();
-    c.constant("rotary_table", {P, D}, arithmetic).with_any_rows().drawn(uniform(-0.7, 0.7));
-    c.output("y", {M, O}).by_row().sums(I);
+    Case c = stated("MIOPD", {M, I, O, P, D}, linear_rotary_forward, linear_rotary_backward, linear_rotary, 2 * D);
+    for (Operand& o : c.operands) o.from_rounded().at_least(1);
+    judge_product(c, {M, I, O}, true);
+    c["rotary_table"].with_any_rows().drawn(uniform(-0.7, 0.7));
+    c["y"].sums(I);
     c.ints("positions", some_below(M, P, 4));
-    set_calls(c, linear_rotary_forward, linear_rotary_backward, linear_rotary, 2 * D);
     return c;
 }
 
 // q has two heads of 2 * `other` columns each; kv has the keys of one such head, which are rotated, and its values.
 Case query_key_value_case(Sizes n, bool bias) {
     const int M = n.rows, I = n.columns, D = 2 * n.other, P = 50;
-    Case c;
-    c.usual.from_rounded().at_least(1);
-    c.input("x", {M, I}).by_row().sums(4 * D);
+    Case c = stated("MIQKPD", {M, I, 2 * D, 2 * D, P, D}, OpNumber::query_key_value_forward);
+    for (Operand& o : c.operands) o.from_rounded().at_least(1);
+    c["x"].sums(4 * D);
     for (const std::string name : {"q", "kv"}) {
-        c.input("w" + name, {2 * D, I}).as_weight().sums(M);
-        if (bias) c.input("b" + name, {2 * D}, arithmetic).sums(M).in_any_order();
+        c["w" + name].sums(M);
+        c["b" + name].sums(M).any_order = true;
+        if (!bias) c.remove("b" + name);
+        c[name].sums(I);
     }
-    c.constant("rotary_table", {P, D}, arithmetic).with_any_rows().drawn(uniform(-0.7, 0.7));
-    c.output("q", {M, 2 * D}).by_row().sums(I);
-    c.output("kv", {M, 2 * D}).by_row().sums(I);
+    c["rotary_table"].with_any_rows().drawn(uniform(-0.7, 0.7));
     c.ints("positions", some_below(M, P, 4));
     c.forward = by_names(query_key_value_forward, D);
     c.backward = by_names(query_key_value_backward, D);
@@ -274,11 +276,10 @@ Case query_key_value_case(Sizes n, bool bias) {
 
 Case gather_rows_case(Sizes n, bool none) {
     const int M = none ? 0 : n.rows, N = n.rows + n.other;
-    Case c;
-    c.input("x", {N, n.columns}).with_any_rows();
-    c.output("y", {M, n.columns}).of_row = !none;
+    Case c = stated("MCN", {M, n.columns, N}, gather_rows_forward, gather_rows_backward, gather_rows);
+    c["x"].with_any_rows();
+    c["y"].of_row = !none;
     c.ints("rows", different_below(M, N), !none);
-    set_calls(c, gather_rows_forward, gather_rows_backward, gather_rows);
     return c;
 }
 
@@ -287,10 +288,9 @@ Case replace_rows_case(Sizes n) {
     const int B = (n.rows + 2) / 3;
     std::vector<int> order = different_below(B, B), which(n.rows, -1);
     for (int b = 0; b < B; b++) which[3 * b] = order[b];
-    Case c = same_shape(n);
-    c.input("u", {B, n.columns}).with_any_rows();
+    Case c = stated("NCB", {n.rows, n.columns, B}, replace_rows_forward, replace_rows_backward, replace_rows);
+    c["u"].with_any_rows();
     c.ints("which", which);
-    set_calls(c, replace_rows_forward, replace_rows_backward, replace_rows);
     return c;
 }
 
@@ -304,39 +304,33 @@ Case store_rows_case(Sizes n) {
 }
 
 Case normalise_case(Sizes n, int heads, Kind kind) {
-    const int B = n.rows, Z = n.columns;
-    Case c;
-    c.input("x", {B, heads * Z}, kind).by_row().from_rounded().sums(Z).at_least(heads > 1 ? 3 : 1);
-    c.output("y", {B, heads * Z}, kind).by_row().sums(Z);
-    c.statistic("inverse", {B, heads}).by_row().sums(Z);
-    set_calls(c, normalise_forward, normalise_backward, normalise, heads);
+    Case c = stated("NZH", {n.rows, n.columns, heads}, normalise_forward, normalise_backward, normalise, heads);
+    for (Operand& o : c.operands) o.sums(n.columns);
+    c["x"].from_rounded().at_least(heads > 1 ? 3 : 1).kind = c["y"].kind = kind;
     return c;
 }
 
 // All norms are below the lower bound 1e-6, so that y = 1e6 x.
 Case normalise_clamped_case(Sizes n) {
     Case c = normalise_case(n, 1, arithmetic);
-    c.operands[0].drawn(uniform(-1e-8, 1e-8)).at_least(1e6);
+    c["x"].drawn(uniform(-1e-8, 1e-8)).at_least(1e6);
     return c;
 }
 
 Case scale_columns_case(Sizes n) {
-    Case c = same_shape(n);
-    c.input("w", {n.columns}, arithmetic).sums(n.rows);
-    set_calls(c, scale_columns_forward, scale_columns_backward, scale_columns);
+    Case c = stated("NC", n, scale_columns_forward, scale_columns_backward, scale_columns);
+    c["w"].sums(n.rows);
     return c;
 }
 
 // x has two heads of `columns` columns each; p has `other` rows. If `weight` is true, p is a parameter, whose gradient
 // has the arithmetic type (f32 if p is bf16); otherwise, p is an activation.
 Case head_scores_case(Sizes n, bool weight) {
-    const int C = 2 * n.columns;
-    Case c;
-    c.usual.at_least(1);
-    c.input("x", {n.rows, C}).by_row().sums(n.other);
-    c.input("p", {n.other, C}).sums(n.rows).weight = weight;
-    c.output("y", {n.rows, 2 * n.other}, arithmetic).by_row().sums(n.columns);
-    set_calls(c, head_scores_forward, head_scores_backward, head_scores, 2, 0.7);
+    Case c =
+        stated("NDRH", {n.rows, n.columns, n.other, 2}, head_scores_forward, head_scores_backward, head_scores, 2, 0.7);
+    c["x"].sums(n.other).at_least(1);
+    c["p"].sums(n.rows).at_least(1).weight = weight;
+    c["y"].sums(n.columns).at_least(1);
     return c;
 }
 
@@ -345,18 +339,18 @@ Case head_scores_case(Sizes n, bool weight) {
 Case feature_map_case(Sizes n, FeatureKind kind, bool has_x) {
     const int D = n.columns, R = n.other, F = features_of(kind, R);
     const double scale = std::pow(D, -0.25);
-    Case c;
-    c.input("t", {n.rows, 2 * R}, arithmetic).by_row().drawn(uniform(-4, 4)).sums(D).at_least(1);
-    if (has_x) c.input("x", {n.rows, 2 * D}).by_row().sums(D + F).at_least(3);
+    Case c = stated("NDRH", {n.rows, D, R, 2}, feature_map_forward, feature_map_backward, feature_map, 2, scale, kind);
+    c["t"].drawn(uniform(-4, 4)).sums(D).at_least(1);
+    c["x"].sums(D + F).at_least(3);
+    if (!has_x) c.remove("x");
     c.output("y", {n.rows, 2 * F}, arithmetic).by_row().sums(D).at_least(1);
-    set_calls(c, feature_map_forward, feature_map_backward, feature_map, 2, scale, kind);
     return c;
 }
 
 // Z is at least 2, because in one dimension, no direction is orthogonal to the unit vector mu. |w| is at most 0.95,
 // because the gradient of w diverges at -1 and 1.
 Case vmf_sample_case(Sizes n) {
-    const int B = n.rows, Z = n.columns + 1;
+    const int Z = n.columns + 1;
     auto unit_rows = [Z](std::vector<double>& numbers, Sequence& random) {
         for (std::size_t row = 0; row < numbers.size(); row += std::size_t(Z)) {
             double square = 0;
@@ -367,12 +361,11 @@ Case vmf_sample_case(Sizes n) {
             for (std::size_t i = row; i < row + std::size_t(Z); i++) numbers[i] /= std::sqrt(square);
         }
     };
-    Case c;
-    c.input("mu", {B, Z}, arithmetic).by_row().drawn(unit_rows).sums(Z, 4);
-    c.input("w", {B}, arithmetic).by_row().drawn(uniform(-0.95, 0.95)).sums(Z, 16);
-    c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
-    c.output("z", {B, Z}, arithmetic).by_row().sums(Z, 4);
-    set_calls(c, vmf_sample_forward, vmf_sample_backward, vmf_sample);
+    Case c = stated("BZ", {n.rows, Z}, vmf_sample_forward, vmf_sample_backward, vmf_sample);
+    c["mu"].drawn(unit_rows).sums(Z, 4);
+    c["w"].drawn(uniform(-0.95, 0.95)).sums(Z, 16);
+    c["e"].drawn(scaled(1));
+    c["z"].sums(Z, 4);
     return c;
 }
 
@@ -384,35 +377,29 @@ double gaussian(Sequence& random) {
 }
 
 Case gaussian_sample_case(Sizes n) {
-    const int B = n.rows, Z = n.columns;
-    Case c;
-    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(each(gaussian));
-    c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
-    c.output("z", {B, Z}, arithmetic).by_row();
-    set_calls(c, gaussian_sample_forward, gaussian_sample_backward, gaussian_sample);
+    Case c = stated("BZ", n, gaussian_sample_forward, gaussian_sample_backward, gaussian_sample);
+    c["x"].drawn(each(gaussian));
+    c["e"].drawn(scaled(1));
     return c;
 }
 
 Case gaussian_kl_case(Sizes n, bool prior, bool apart) {
     const int B = n.rows, Z = n.columns;
-    Case c;
-    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(each(gaussian)).sums(1, prior ? 8 : 2);
-    if (prior) c.input("prior", {B, 2 * Z}, arithmetic).by_row().drawn(each(gaussian)).sums(1, 8);
+    Case c = stated("BZ", n, gaussian_kl_forward, gaussian_kl_backward, gaussian_kl, apart);
+    for (Operand& o : c.operands) o.drawn(each(gaussian)).sums(1, prior ? 8 : 2);
+    if (!prior) c.remove("prior");
     c.output("kl", apart ? Shape{B, Z} : Shape{B}, arithmetic).by_row().sums(Z, apart ? 8 : 1);
-    set_calls(c, gaussian_kl_forward, gaussian_kl_backward, gaussian_kl, apart);
     return c;
 }
 
 // All numbers of x are well above or well below `least`, because the gradient jumps at `least`.
 Case at_least_case(Sizes n) {
     static constexpr double least = 0.25;
-    Case c;
-    c.input("x", matrix(n), arithmetic).drawn(each([](Sequence& random) {
+    Case c = stated("NC", n, at_least_forward, at_least_backward, at_least, least);
+    c["x"].drawn(each([](Sequence& random) {
         const int sign = random.uniform_double() < 0.5 ? -1 : 1;
         return least + sign * (0.1 + random.uniform_double());
     }));
-    c.output("y", matrix(n), arithmetic);
-    set_calls(c, at_least_forward, at_least_backward, at_least, least);
     return c;
 }
 
@@ -426,7 +413,7 @@ Case cross_entropy_case(Sizes n, bool bias, double smoothing) {
     Case c;
     c.usual.sums(C + N).at_least(least);
     c.input("h", {N, C}).by_row().from_rounded().sums(C + V).at_least(1).drawn(scaled(1 / std::sqrt(C)));
-    c.input("w", {V, C}).as_weight().from_rounded().drawn(scaled(1));
+    c.input("w", {V, C}).from_rounded().drawn(scaled(1)).weight = true;
     if (bias) c.input("b", {V}, arithmetic).drawn(scaled(1));
     c.constant("weights", {N}, arithmetic).by_row().drawn(with_zeros(-1, 1));
     c.output("total", {1}, arithmetic).sums(C + V + N, 4).at_least(4);
@@ -533,12 +520,8 @@ Case apollo_case(Sizes n, double clip) {
 
 const std::vector<Op>& ops_table() {
     static const std::vector<Op> table = [] {
-        const auto activation = [](auto... calls) {
-            return [=](Sizes n) { return activation_case(n, false, calls...); };
-        };
-        const auto gate = [](GateKind kind) {
-            return [=](Sizes n) { return activation_case(n, true, glu_forward, glu_backward, glu, kind); };
-        };
+        const auto activation = [](auto... calls) { return [=](Sizes n) { return activation_case(n, calls...); }; };
+        const auto gate = [=](GateKind kind) { return activation(glu_forward, glu_backward, glu, kind); };
         Op embedding{"embedding", embedding_case};
         // 4700 ids below 300, because the table has 300 rows. Such ids have two digits of 8 bits, so the CUDA radix
         // sort needs two passes.

@@ -137,20 +137,18 @@ Op attention_op(const std::string& use, const Build& build, float dropout = 0, i
     const auto make = [=](Sizes n) {
         const int N = n.rows, D = n.columns, H = readers * n.other, C = H * D, kv_columns = 2 * n.other * D;
         const auto layout = std::make_shared<Layout>(build(N));
-        Case c;
-        c.usual.sums(D + longest(N));
+        const AttentionRule rule{H, dropout, make_stream(5, "ladder", 2), {}};
+        Case c = stated("CNH", {C, N, H}, attention_forward, attention_backward, attention, layout, rule, H, dropout);
+        for (Operand& o : c.operands) o.sums(D + longest(N));
         // In bf16, the CUDA kernels round the gradients of the scores to bf16, which from_rounded() takes into account.
-        c.input("q", {N, C}).from_rounded();
+        c["q"].from_rounded();
+        c["lse"].at_least(1);
         for (int s = 0; s < layout->sources(); s++)
             c.input(s ? "kv1" : "kv", {layout->keys[s], kv_columns})
                 .from_rounded()
                 .with_any_rows()
                 .sums(D + longest(N) * readers);
-        c.output("y", {N, C});
-        c.statistic("lse", {N, H}).at_least(1);
         if (dropout > 0) name_rows(c, N, 6, false);
-        const AttentionRule rule{H, dropout, make_stream(5, "ladder", 2), {}};
-        set_calls(c, attention_forward, attention_backward, attention, layout, rule, H, dropout);
         return c;
     };
     return costly_op("attention, " + use, make,

@@ -10,10 +10,8 @@ namespace masquerade::ladder {
 namespace {
 
 Case tanh_case(Sizes n) {
-    Case c;
-    c.input("x", matrix(n)).by_row().from_rounded().drawn(uniform(-6, 6)).at_least(1);
-    c.output("y", matrix(n)).by_row();
-    set_calls(c, tanh_forward, tanh_backward, tanh);
+    Case c = stated("NC", n, tanh_forward, tanh_backward, tanh);
+    c["x"].from_rounded().drawn(uniform(-6, 6)).at_least(1);
     return c;
 }
 
@@ -28,13 +26,9 @@ std::vector<int> parts_of(int parts, int most) {
 // The numbers of x are multiples of 1/4, so that the maximum often occurs in several rows.
 Case max_rows_case(Sizes n) {
     const std::vector<int> first = parts_of(n.rows, n.other);
-    Case c;
-    c.input("x", {first.back(), n.columns}).with_any_rows().drawn(each([](Sequence& random) {
-        return (double(random.below(9)) - 4) / 4;
-    }));
-    c.output("y", matrix(n));
+    Case c = stated("CBN", {n.columns, n.rows, first.back()}, max_rows_forward, max_rows_backward, max_rows);
+    c["x"].with_any_rows().drawn(each([](Sequence& random) { return (double(random.below(9)) - 4) / 4; }));
     c.ints("first", first, false);
-    set_calls(c, max_rows_forward, max_rows_backward, max_rows);
     return c;
 }
 
@@ -118,20 +112,18 @@ Case chosen_logits_case(Sizes n, bool biases, int K) {
     const int M = n.rows, E = n.columns, V = n.other, J = M > 0 ? M + M / 2 + 1 : 0, G = M / 3 + 2;
     std::vector<int> groups = some_below(biases ? M : 0, G, 1), slots = some_below(J, M, 2);
     std::sort(groups.begin(), groups.end()), std::sort(slots.begin(), slots.end());
-    Case c;
-    c.usual.sums(E + K * (M + J)).at_least(1);
-    c.input("h", {M, K * E}).from_rounded().drawn(scaled(1 / std::sqrt(E))).sums(E + V);
-    c.input("w", {V, E}).as_weight().from_rounded().drawn(scaled(1)).at_least(3).any_rows = !biases;
-    if (biases) {
-        c.input("b", {V}, arithmetic).drawn(scaled(1));
-        c.input("bias", {G, V}, arithmetic).drawn(scaled(1)).with_any_rows();
-    }
-    c.output("z", {J, K}, arithmetic).sums(E);
-    c.output("lse", {M, K}, arithmetic).sums(E + V).drawn(with_zeros(-0.6, 1.4));
+    Case c = stated("EVMKJB", {E, V, M, K, J, G}, chosen_logits_forward, chosen_logits_backward, chosen_logits);
+    for (Operand& o : c.operands) o.sums(E + K * (M + J)).at_least(1);
+    for (const char* name : {"w", "b", "bias"}) c[name].drawn(scaled(1));
+    c["h"].from_rounded().drawn(scaled(1 / std::sqrt(E))).sums(E + V);
+    c["w"].from_rounded().at_least(3).any_rows = !biases;
+    c["bias"].with_any_rows();
+    if (!biases) c.remove("b"), c.remove("bias");
+    c["z"].sums(E);
+    c["lse"].sums(E + V).drawn(with_zeros(-0.6, 1.4));
     c.ints("groups", groups, false);
     c.ints("slots", slots, false);
     c.ints("tokens", some_below(J, V < 3 ? V : V / 2, 3), false);
-    set_calls(c, chosen_logits_forward, chosen_logits_backward, chosen_logits);
     return c;
 }
 

@@ -32,21 +32,13 @@ Case nearest_level_case(Sizes n, int levels) {
 }
 
 Case straight_through_case(Sizes n) {
-    Case c;
-    c.input("y", matrix(n), arithmetic).by_row();
-    c.constant("q", matrix(n), arithmetic).by_row();
-    c.output("z", matrix(n), arithmetic).by_row();
     // The gradient is computed as if z = y. The complex step agrees, because the imaginary part of z is taken from y.
-    set_calls(c, straight_through_forward, straight_through_backward, straight_through);
-    return c;
+    return stated("BZ", n, straight_through_forward, straight_through_backward, straight_through);
 }
 
 Case distance_case(Sizes n) {
-    Case c;
-    c.input("y", matrix(n), arithmetic).by_row();
-    c.constant("q", matrix(n), arithmetic).by_row();
-    c.output("distance", {n.rows}, arithmetic).by_row().sums(n.columns);
-    set_calls(c, distance_forward, distance_backward, distance, 0.7);
+    Case c = stated("BZ", n, distance_forward, distance_backward, distance, 0.7);
+    c["distance"].sums(n.columns);
     return c;
 }
 
@@ -72,28 +64,22 @@ Case learn_codes_case(Sizes n) {
 
 Case coupling_case(Sizes n) {
     const int B = n.rows, Z = n.columns + 1, half = Z / 2;
-    Case c;
-    c.usual.by_row();
-    c.input("x", {B, Z}, arithmetic).sums(1, 8);
-    c.input("st", {B, 2 * half}, arithmetic).sums(1, 16).at_least(1);
-    c.output("y", {B, Z}, arithmetic).sums(1, 8);
-    c.output("log_det", {B}, arithmetic).sums(half, 4).at_least(1);
-    set_calls(c, coupling_forward, coupling_backward, coupling);
+    Case c = stated("BZ", {B, Z}, coupling_forward, coupling_backward, coupling);
+    for (const char* name : {"x", "y"}) c[name].sums(1, 8);
+    c["log_det"].sums(half, 4).at_least(1);
+    c.input("st", {B, 2 * half}, arithmetic).by_row().sums(1, 16).at_least(1);
     return c;
 }
 
 // w is close to an orthogonal matrix, as in a flow, so that it can be inverted in float.
 Case log_det_case(Sizes n) {
     const int Z = n.columns;
-    Case c;
-    c.usual.sums(Z, 16).at_least(1);
-    c.input("w", {Z, Z}, arithmetic).drawn([Z](std::vector<double>& numbers, Sequence& random) {
+    Case c = stated("BZ", n, log_det_forward, log_det_backward, log_det);
+    for (Operand& o : c.operands) o.sums(Z, 16).at_least(1);
+    c["w"].drawn([Z](std::vector<double>& numbers, Sequence& random) {
         for (int i = 0; i < Z * Z; i++)
             numbers[i] = ((i / Z + 1) % Z == i % Z ? -1 : 0) + 0.3 * normal(random) / std::sqrt(Z);
     });
-    c.output("log_det", {1}, arithmetic);
-    for (const char* name : {"left", "inverse"}) c.statistic(name, {Z, Z});
-    set_calls(c, log_det_forward, log_det_backward, log_det);
     return c;
 }
 
@@ -102,14 +88,11 @@ Draw away_from_zero() {
 }
 
 Case actnorm_case(Sizes n) {
-    const int B = n.rows, Z = n.columns;
-    Case c;
-    c.input("x", {B, Z}, arithmetic).by_row();
-    c.input("s", {Z}, arithmetic).drawn(away_from_zero()).sums(B + 1);
-    c.input("b", {Z}, arithmetic).sums(B);
-    c.output("y", {B, Z}, arithmetic).by_row().at_least(1);
-    c.output("log_det", {1}, arithmetic).sums(Z, 4).at_least(1);
-    set_calls(c, actnorm_forward, actnorm_backward, actnorm);
+    Case c = stated("BZ", n, actnorm_forward, actnorm_backward, actnorm);
+    c["s"].drawn(away_from_zero()).sums(n.rows + 1);
+    c["b"].sums(n.rows);
+    c["y"].at_least(1);
+    c["log_det"].sums(n.columns, 4).at_least(1);
     return c;
 }
 
@@ -117,33 +100,26 @@ Case actnorm_case(Sizes n) {
 // that confuses them is found.
 Case lu_matrix_case(Sizes n) {
     const int Z = n.columns;
-    Case c;
-    c.usual.sums(Z, 4).at_least(1);
-    c.input("lu", {Z, Z}, arithmetic).drawn([Z](std::vector<double>& numbers, Sequence& random) {
+    Case c = stated("BZ", n, lu_matrix_forward, lu_matrix_backward, lu_matrix);
+    for (Operand& o : c.operands) o.sums(Z, 4).at_least(1);
+    c["lu"].drawn([Z](std::vector<double>& numbers, Sequence& random) {
         for (int i = 0; i < Z * Z; i++)
             numbers[i] =
                 i / Z == i % Z ? (i % 3 ? 1 : -1) * (0.5 + random.uniform_double()) : normal(random) / std::sqrt(Z);
     });
-    c.constant("order", {Z}, arithmetic).drawn([Z](std::vector<double>& numbers, Sequence&) {
+    c["order"].drawn([Z](std::vector<double>& numbers, Sequence&) {
         for (int i = 0; i < Z; i++) numbers[i] = (i + 1) % Z;
     });
-    c.output("w", {Z, Z}, arithmetic);
-    c.output("log_det", {1}, arithmetic);
-    set_calls(c, lu_matrix_forward, lu_matrix_backward, lu_matrix);
     return c;
 }
 
 Case flow_kl_case(Sizes n) {
-    const int B = n.rows, Z = n.columns;
-    Case c;
+    Case c = stated("BZ", n, flow_kl_forward, flow_kl_backward, flow_kl);
     // Some log variances are outside the interval [-8, 8], to which the op clamps them.
-    c.input("x", {B, 2 * Z}, arithmetic).by_row().drawn(uniform(-10, 10));
-    c.constant("e", {B, Z}, arithmetic).by_row().drawn(scaled(1));
-    c.input("u", {B, Z}, arithmetic).by_row();
-    c.input("log_dets", {B}, arithmetic).by_row();
-    c.input("log_det", {1}, arithmetic).sums(B);
-    c.output("kl", {B}, arithmetic).by_row().sums(Z, 4).at_least(10);
-    set_calls(c, flow_kl_forward, flow_kl_backward, flow_kl);
+    c["x"].drawn(uniform(-10, 10));
+    c["e"].drawn(scaled(1));
+    c["log_det"].sums(n.rows);
+    c["kl"].sums(n.columns, 4).at_least(10);
     return c;
 }
 

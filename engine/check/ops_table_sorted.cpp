@@ -38,15 +38,13 @@ Op lsh_op(const std::string& use, const Build& build, int rounds, int buckets, i
         const int D = n.columns, C = D * n.other;
         const auto layout = std::make_shared<Layout>(with_one_more(build, n.rows, some));
         const int N = layout->keys[0], M = some ? asking(*layout) : N;
-        Case c;
-        c.usual.sums(D + 4 * rounds * chunk, 4).at_least(1);
-        for (const char* name : {"q", "k", "v"}) c.input(name, {N, C}).from_rounded();
-        c.constant("rotations", {rounds * buckets / 2, C}, arithmetic);
-        c.output("y", {M, C}).with_any_rows();
-        c.statistic("lse", {M, n.other});
-        if (dropout > 0) name_rows(c, M, 6, false);
         const LshRule rule{{n.other, dropout, make_stream(5, "ladder", 2), {}}, rounds, buckets, chunk};
-        set_calls(c, lsh_attention_forward, lsh_attention_backward, lsh_attention, layout, rule, std::int64_t(M));
+        Case c = stated("CNRMH", {C, N, rounds * buckets / 2, M, n.other}, lsh_attention_forward,
+                        lsh_attention_backward, lsh_attention, layout, rule, std::int64_t(M));
+        for (Operand& o : c.operands) o.sums(D + 4 * rounds * chunk, 4).at_least(1);
+        for (const char* name : {"q", "k", "v"}) c[name].from_rounded();
+        c["y"].with_any_rows();
+        if (dropout > 0) name_rows(c, M, 6, false);
         return c;
     });
 }
@@ -55,12 +53,9 @@ Case sinkhorn_case(Sizes n, const Build& build, bool some) {
     const int N = n.rows + 1, C = n.columns * n.other;
     const auto layout = std::make_shared<Layout>(with_one_more(build, n.rows, some));
     const SinkhornRule rule{n.other, 4, 3, 0.75};
-    Case c;
-    c.usual.sums(n.columns + 40, 8).at_least(1);
-    c.input("q", {N, C});
-    c.input("kv", {N, 2 * C});
-    c.output("y", {most_blocks(layout->graph, N, rule.block) * rule.block, 2 * C});
-    set_calls(c, sinkhorn_forward, sinkhorn_backward, sinkhorn, layout, rule);
+    const int rows = int(most_blocks(layout->graph, N, rule.block)) * rule.block;
+    Case c = stated("CNU", {C, N, rows}, sinkhorn_forward, sinkhorn_backward, sinkhorn, layout, rule);
+    for (Operand& o : c.operands) o.sums(n.columns + 40, 8).at_least(1);
     return c;
 }
 

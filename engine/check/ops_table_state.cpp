@@ -57,13 +57,10 @@ Op local_op(const std::string& use, const Build& build) {
     const auto make = [=](Sizes n) {
         const int N = n.rows, D = n.columns, H = n.other, C = H * D, W = 2 * (D % 3) + 3;
         const auto layout = std::make_shared<Layout>(build(N));
-        Case c;
-        c.usual.sums(D + W, 4).at_least(1);
-        c.input("q", {N, C}, arithmetic);
-        c.input("e", {W, C}).as_weight().sums(D + N, 4);
+        Case c = stated("CNW", {C, N, W}, local_lambda_forward, local_lambda_backward, local_lambda, layout, H);
         for (int s = 0; s < layout->sources(); s++) c.input(s ? "v1" : "v", {layout->keys[s], C}).with_any_rows();
-        c.output("y", {N, C});
-        set_calls(c, local_lambda_forward, local_lambda_backward, local_lambda, layout, H);
+        for (Operand& o : c.operands) o.sums(D + W, 4).at_least(1);
+        c["e"].sums(D + N, 4);
         return c;
     };
     return costly_op("local_lambda, " + use, make,
