@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::size_t vector_bytes = 64, large_page = std::size_t(2) << 20, own_pages = std::size_t(64) << 20;
 
-std::size_t rounded_up(std::size_t bytes, std::size_t alignment) {
-    return (bytes + alignment - 1) / alignment * alignment;
-}
-
 #ifdef __linux__
 // Returns memory that is aligned to large pages and comes directly from the system, or null if the system has too
 // little memory. `bytes` is a multiple of the size of a large page. To align the block, maps one large page more than

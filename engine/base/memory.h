@@ -8,6 +8,10 @@
 
 namespace masquerade {
 
+constexpr std::size_t rounded_up(std::size_t n, std::size_t multiple) {
+    return (n + multiple - 1) / multiple * multiple;
+}
+
 // Allocates at least `bytes` bytes, aligned to 64 bytes or more. Returns null if there is not enough memory.
 // release_aligned() must be called with the same `bytes`.
 void* allocate_aligned(std::size_t bytes) noexcept;

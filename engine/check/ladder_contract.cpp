@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace masquerade::ladder {
@@ -161,18 +162,16 @@ struct Contract : Check {
             const Call alone = call_of(part);
             alone.both();
             each_result(all, alone,
-                        [&, begin = std::size_t(begin)](const Operand& o, const std::string& name, const Guarded& whole,
-                                                        const Guarded& rows) {
+                        [&, begin = begin](const Operand& o, const std::string& name, const Guarded& whole,
+                                           const Guarded& rows) {
                             if (!o.of_row) return;
-                            View among = whole.view();
-                            const std::size_t row = among.bytes() / std::size_t(n);
-                            among.data = static_cast<char*>(among.data) + begin * row;
-                            among.shape = rows.view().shape;
+                            const View &view = whole.view(), &found = rows.view();
+                            const View among = part_of(view, begin * (view.count() / n), found.shape);
                             if (rows_alone == RowsAlone::same_bits)
-                                expect(whole.bytes().substr(begin * row, among.bytes()) == rows.bytes(), name,
+                                expect(std::memcmp(among.data, found.data, found.bytes()) == 0, name,
                                        "of a row alone has other bits than in a batch");
                             else  // both results, of the batch and of the rows alone, may be off by bound_of()
-                                expect(error_of(rows.view(), among, std::max(o.floor, largest_of(whole.view()))) <=
+                                expect(error_of(found, among, std::max(o.floor, largest_of(view))) <=
                                            2 * bound_of(o, type),
                                        name, "of a row alone is far from what it is in a batch");
                         });

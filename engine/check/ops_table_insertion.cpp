@@ -37,10 +37,7 @@ Case reshape_case(Sizes n) {
     Case c;
     c.input("x", {N, 2 * C}).with_any_rows();
     c.output("y", {2 * N, C}).with_any_shape();
-    const auto as_x = [=](View y) {
-        y.shape = {N, 2 * C};
-        return y;
-    };
+    const auto as_x = [=](const View& y) { return part_of(y, 0, {N, 2 * C}); };
     c.forward = [=](const Call& a) { convert_forward(a("x"), as_x(a("y"))); };
     c.backward = [=](const Call& a) { convert_backward(as_x(a.d("y")), a.grad("x")); };
     c.record = [=](const OnTape& a) { reshape(a.tape, a("x"), {2 * N, C}, "y"); };
@@ -59,10 +56,7 @@ Case side_by_side_case(Sizes n, bool themselves) {
         both.insert(both.end(), {one[m], other[m]});
         first.insert(first.end(), {one[m], -1}), second.insert(second.end(), {-1, other[m]});
     }
-    const auto halves = [](View y) {
-        y.shape = {2 * y.rows(), y.columns() / 2};
-        return y;
-    };
+    const auto halves = [](const View& y) { return part_of(y, 0, {2 * y.rows(), y.columns() / 2}); };
     Case c;
     c.input("x", {N, n.columns}).with_any_rows().sums(2);
     c.output("y", {M, 2 * n.columns}).with_any_shape();
@@ -135,17 +129,12 @@ Op slot_loss_op(const char* use, bool joint, bool mixed, bool placed) {
               const std::vector<int> first = parts_of(n.rows, n.columns), begin = parts_of(first.back(), 3);
               const int B = n.rows, M = first.back(), J = begin.back(), K = mixed ? n.other : 1, mixes = joint ? B : M;
               const int sum = 3 * n.columns + K;
-              Case c;
-              c.usual.sums(sum, 6).at_least(1);
-              c.input("z", {J, K}, arithmetic);
-              c.input("lse", {M, K}, arithmetic);
-              if (mixed) c.input("mix", {mixes, K}, arithmetic);
-              if (placed) c.input("place", {M}, arithmetic);
-              c.constant("shares", {J}, arithmetic).drawn(uniform(0, 1));
-              c.usual.at_least(3);
-              c.output("loss", {B}, arithmetic);
-              c.statistic("base", {mixes, K}).sums(sum, 4);
-              c.statistic("inner", {J}).sums(sum, 4);
+              Case c = stated("KJMRB", {K, J, M, mixes, B}, OpNumber::slot_loss_forward);
+              for (Operand& o : c.operands)
+                  o.sums(sum, o.role == Role::statistic ? 4 : 6).at_least(o.written() ? 3 : 1);
+              c["shares"].drawn(uniform(0, 1));
+              if (!mixed) c.remove("mix");
+              if (!placed) c.remove("place");
               c.ints("first", first, false);
               c.ints("begin", begin, false);
               c.forward = by_names(slot_loss_forward, joint);

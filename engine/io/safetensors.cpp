@@ -121,7 +121,7 @@ TensorFile::TensorFile(const std::string& path) : path_(path) {
     tensors_ = std::move(header.tensors);
     metadata_ = std::move(header.metadata);
     for (std::size_t i = 0; i < tensors_.size(); i++) {
-        tensors_[i].data = static_cast<const char*>(data_.data()) + header.begin[i];
+        tensors_[i].data = data_.at(header.begin[i]);
         places_[tensors_[i].name] = i;
     }
     std::string said = checksum_said(header.json);

@@ -16,10 +16,7 @@ struct SideBySideAttributes {
     bool all;  // true if every row of x is the first half of a row of y
 };
 
-View as_single_rows(View y) {
-    y.shape = {2 * y.rows(), y.columns() / 2};
-    return y;
-}
+View as_single_rows(const View& y) { return part_of(y, 0, {2 * y.rows(), y.columns() / 2}); }
 void side_by_side_record_forward(const Record& r) {
     gather_rows_forward(r.x(), r.as<SideBySideAttributes>().both, as_single_rows(r.y()));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/base/memory.h"
 #include "engine/base/random.h"
 #include "engine/math/normal.h"
 #include "engine/ops/cpu/parallel.h"
@@ -96,7 +97,7 @@ void Parameters::lay_out() {
         for (std::size_t i = 0; i < tensors_.size(); i++) {
             if (!belongs(tensors_[i])) continue;
             starts_[i] = length_;
-            length_ += (tensors_[i].shape.count() + 15) / 16 * 16;
+            length_ += rounded_up(tensors_[i].shape.count(), 16);
         }
         return length_;
     };
@@ -166,17 +167,11 @@ View Parameters::flat(const Buffer& buffer, const char* path) const {
     return View{buffer.data(), dtype_, buffer.device(), {length_}, path};
 }
 
-View Parameters::trained(const View& all) const {
-    return View{all.data, all.dtype, all.device, {trained_end_}, "trained parameters"};
-}
+View Parameters::trained(const View& all) const { return part_of(all, 0, {trained_end_}); }
 
-View Parameters::matrices(const View& all) const {
-    return View{all.data, all.dtype, all.device, {matrices_end_}, "matrices"};
-}
+View Parameters::matrices(const View& all) const { return part_of(all, 0, {matrices_end_}); }
 
-View Parameters::vectors(const View& all) const {
-    return View{all.at(matrices_end_), all.dtype, all.device, {trained_end_ - matrices_end_}, "vectors"};
-}
+View Parameters::vectors(const View& all) const { return part_of(all, matrices_end_, {trained_end_ - matrices_end_}); }
 
 View Parameters::rounded() const { return View{rounded_.data(), storage_, device_, {trained_end_}, "rounded"}; }
 

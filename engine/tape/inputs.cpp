@@ -3,15 +3,14 @@
 
 #include <algorithm>
 
+#include "engine/base/memory.h"
 #include "engine/tensor/copy.h"
 #include "engine/tensor/runtime.h"
 
 namespace masquerade {
 namespace {
 
-constexpr std::size_t smallest_block = std::size_t(1) << 16;
-
-std::size_t rounded_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }  // 64 is the alignment of buffers
+constexpr std::size_t smallest_block = std::size_t(1) << 16, alignment = 64;  // of buffers
 
 }  // namespace
 
@@ -28,12 +27,12 @@ void Inputs::begin_step() {
 const char* Inputs::upload(const void* data, std::size_t bytes) {
     if (const void* sent = cuda_runtime().send_with_graph(data, bytes)) return static_cast<const char*>(sent);
     if (blocks_.empty() || used_ + bytes > blocks_.back().bytes()) {
-        blocks_.emplace_back(std::max(smallest_block, rounded_up(bytes)), device_);
+        blocks_.emplace_back(std::max(smallest_block, rounded_up(bytes, alignment)), device_);
         used_ = 0;
     }
-    char* to = static_cast<char*>(blocks_.back().data()) + used_;
+    char* to = blocks_.back().at(used_);
     copy_bytes(data, Device::cpu, to, device_, bytes);
-    used_ += rounded_up(bytes);
+    used_ += rounded_up(bytes, alignment);
     return to;
 }
 

@@ -5,15 +5,10 @@
 #include <limits>
 
 #include "engine/base/error.h"
+#include "engine/base/memory.h"
 #include "engine/tensor/copy.h"
 
 namespace masquerade {
-
-namespace {
-
-std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-}  // namespace
 
 std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
     std::vector<ArenaBlock*> order;
@@ -27,7 +22,7 @@ std::size_t place_blocks(std::vector<ArenaBlock>& blocks) {
     placed.reserve(order.size());
     std::size_t top = 0;
     for (ArenaBlock* b : order) {
-        const std::size_t bytes = rounded(b->bytes);
+        const std::size_t bytes = rounded_up(b->bytes, 64);
         b->offset = 0;
         auto p = placed.begin();
         for (; p != placed.end() && p->offset < b->offset + bytes; ++p)
@@ -60,7 +55,7 @@ std::size_t Arena::place(std::size_t bytes) {
     followed_++;
     live_.erase(std::remove_if(live_.begin(), live_.end(), [&](const ArenaBlock& b) { return b.last < clock_; }),
                 live_.end());
-    ArenaBlock block{rounded(bytes), clock_, (*plan_)[number].last, 0};
+    ArenaBlock block{rounded_up(bytes, 64), clock_, (*plan_)[number].last, 0};
     auto next = live_.begin();
     for (; next != live_.end() && next->offset < block.offset + block.bytes; ++next)
         block.offset = next->offset + next->bytes;
@@ -75,14 +70,14 @@ void* Arena::take(std::size_t bytes, int* block) {
         if (next_ > plan_->size() || (*plan_)[next_ - 1].bytes != bytes)
             throw Error("arena: block ", next_ - 1, " of ", bytes, " bytes differs from the plan of bucket ", bucket_,
                         "; a bucket must name everything that sizes depend on");
-        return static_cast<char*>(base_.data()) + (*plan_)[next_ - 1].offset;
+        return base_.at((*plan_)[next_ - 1].offset);
     }
-    const std::size_t offset = plan_ ? place(bytes) : side_by_side_, end = offset + rounded(bytes);
+    const std::size_t offset = plan_ ? place(bytes) : side_by_side_, end = offset + rounded_up(bytes, 64);
     log_.push_back(ArenaBlock{bytes, clock_, clock_, 0});
-    side_by_side_ += rounded(bytes);
+    side_by_side_ += rounded_up(bytes, 64);
     top_ = std::max(top_, end);
     if (rehearses_) return reinterpret_cast<void*>(std::uintptr_t(64) + offset);
-    if (uses_base() && end <= base_.bytes()) return static_cast<char*>(base_.data()) + offset;
+    if (uses_base() && end <= base_.bytes()) return base_.at(offset);
     loose_.emplace_back(bytes, device_);
     return loose_.back().data();
 }
@@ -109,7 +104,7 @@ void Arena::tick() {
     const auto poison = [&](const std::vector<ArenaBlock>& blocks) {
         for (const ArenaBlock& b : blocks)
             if (b.last == clock_ && b.offset + b.bytes <= base_.bytes())
-                fill_bytes(static_cast<char*>(base_.data()) + b.offset, 0xff, b.bytes, device_);
+                fill_bytes(base_.at(b.offset), 0xff, b.bytes, device_);
     };
     if (poison_ && plan_) poison(planned() ? *plan_ : live_);
     clock_++;

@@ -20,6 +20,7 @@ class Buffer {
     ~Buffer();
 
     void* data() const { return data_; }
+    char* at(std::size_t byte) const { return static_cast<char*>(data_) + byte; }
     std::size_t bytes() const { return bytes_; }
     Device device() const { return device_; }
 

@@ -37,12 +37,16 @@ struct View {
     }
 };
 
-// Rows [begin, begin + count) of a matrix.
-inline View rows_of(View v, std::int64_t begin, std::int64_t count) {
-    v.data = v.at(begin * v.columns());
+// The numbers of v from number `begin` on, in this shape.
+inline View part_of(View v, std::int64_t begin, const Shape& shape) {
+    v.data = v.at(begin);
     v.rounded = nullptr, v.packed = nullptr;
-    v.shape = {count, v.columns()};
+    v.shape = shape;
     return v;
+}
+// Rows [begin, begin + count) of a matrix.
+inline View rows_of(const View& v, std::int64_t begin, std::int64_t count) {
+    return part_of(v, begin * v.columns(), {count, v.columns()});
 }
 
 // The gradient that a backward writes. If `add` is false, the backward is the first one of this step that writes the

@@ -22,9 +22,7 @@ View Optimiser::norm_view() const {
 }
 
 View Optimiser::written(int first, const std::vector<double>& numbers) {
-    View to = norm_view();
-    to.data = static_cast<char*>(to.data) + std::size_t(first) * bytes_of(to.dtype);
-    to.shape = {std::int64_t(numbers.size())};
+    View to = part_of(norm_view(), first, {std::int64_t(numbers.size())});
     to.path = "control";
     write_numbers(to, numbers.data());
     return to;

@@ -55,10 +55,7 @@ View sum_of(const PartRange& node, const std::vector<NodeSum>& known, std::size_
 // Slice i of a vector that is cut into n slices. Slices begin at multiples of 16 numbers, like parameters.
 View slice_of(const View& all, int i, int n) {
     const auto begin = [&](std::int64_t k) { return k == n ? all.count() : all.count() / 16 * k / n * 16; };
-    View slice = all;
-    slice.data = all.at(begin(i));
-    slice.shape = {begin(i + 1) - begin(i)};
-    return slice;
+    return part_of(all, begin(i), {begin(i + 1) - begin(i)});
 }
 Bytes bytes_of(const View& view) { return {view.data, view.bytes(), view.device != Device::cpu}; }
 
@@ -138,7 +135,7 @@ void GradientSum::finish(int parts) {
             if (i == rank) {
                 slice.data = slice_of(mine[k], rank, count).data;
             } else {
-                slice.data = static_cast<char*>(received_.data()) + own.bytes() * place++;
+                slice.data = received_.at(own.bytes() * place++);
                 receive[i] = bytes_of(slice);
             }
             sums[i].push_back({nodes[i][k], slice});
