@@ -2,9 +2,15 @@
 #include "engine/base/random.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 namespace masquerade {
+
+double Sequence::normal() {
+    const double radius = std::sqrt(-2 * std::log(uniform_double()));
+    return radius * std::cos(6.283185307179586 * uniform_double());
+}
 
 std::vector<std::size_t> drawn(std::size_t n, std::size_t most, Sequence random) {
     std::vector<std::size_t> numbers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Philox 4x32-10 (Salmon et al. 2011): random numbers as a function of a key and a counter, without state. The number
 // for one element of a tensor depends on the seed, the step, the name of the stream, and the element's document,
-// position and channel (column), but not on where the document is in a batch. All functions but drawn() are constexpr,
+// position and channel (column), but not on where the document is in a batch. All functions but drawn() and normal() are constexpr,
 // so that CUDA kernels can call them.
 #pragma once
 #include <cstdint>
@@ -71,6 +71,7 @@ class Sequence {
         std::uint64_t hi = bits() >> 6, lo = bits() >> 6;
         return (double((hi << 26) | lo) + 0.5) * 0x1p-52;
     }
+    double normal();  // standard normal                                                      Box & Muller 1958
     // Returns a whole number from 0 to n - 1; all have exactly the same probability (Lemire 2019). n must not be 0.
     constexpr std::uint32_t below(std::uint32_t n) {
         std::uint64_t m = std::uint64_t(bits()) * n;

@@ -23,11 +23,6 @@ std::vector<Sizes> boundary_sizes() {
 
 std::vector<Sizes> far_sizes() { return {{2571, 5, 3}, {3, 2571, 4}, {5, 3, 2571}}; }
 
-double normal(Sequence& random) {
-    double radius = std::sqrt(-2 * std::log(random.uniform_double()));
-    return radius * std::cos(6.283185307179586 * random.uniform_double());
-}
-
 Draw each(const std::function<double(Sequence&)>& number) {
     return [number](std::vector<double>& numbers, Sequence& random) {
         for (double& x : numbers) x = number(random);
@@ -89,7 +84,7 @@ Case prepared(const Op& op, Sizes sizes) {
 
 Guarded::Guarded(const Shape& shape, DType dtype, const char* path, Device device)
     : memory_(std::size_t(shape.count()) * bytes_of(dtype) + 2 * guard),
-      view_{static_cast<char*>(memory_.data()) + guard, dtype, device, shape, path} {
+      view_{memory_.at(guard), dtype, device, shape, path} {
     std::memset(memory_.data(), 0xa5, memory_.bytes());
     fill_with_nan();
     if (lies_apart(device)) there_ = Buffer(memory_.bytes(), device);
@@ -97,7 +92,7 @@ Guarded::Guarded(const Shape& shape, DType dtype, const char* path, Device devic
 
 View Guarded::there() const {
     View v = view_;
-    if (there_.data()) v.data = static_cast<char*>(there_.data()) + guard;
+    if (there_.data()) v.data = there_.at(guard);
     return v;
 }
 
@@ -118,7 +113,7 @@ void Guarded::fill(const std::vector<double>& numbers) const {
 void Guarded::fill_with_nan() const { std::memset(view_.data, 0xff, view_.bytes()); }
 
 bool Guarded::guards_intact() const {
-    const char* all = static_cast<const char*>(memory_.data());
+    const char* all = memory_.at(0);
     auto intact = [](char c) { return c == char(0xa5); };
     return std::all_of(all, all + guard, intact) &&
            std::all_of(all + guard + view_.bytes(), all + 2 * guard + view_.bytes(), intact);

@@ -38,7 +38,6 @@ enum class Kind { storage, arithmetic };  // storage type S and arithmetic type 
 
 // Fills an operand with random numbers.
 using Draw = std::function<void(std::vector<double>&, Sequence&)>;
-double normal(Sequence& random);
 Draw each(const std::function<double(Sequence&)>& number);  // sets each number of the operand to number(random)
 Draw uniform(double low, double high);
 

@@ -30,7 +30,7 @@ std::vector<int> different_below(int count, int bound) {
 }
 
 Draw scaled(double deviation) {
-    return each([=](Sequence& random) { return deviation * normal(random); });
+    return each([=](Sequence& random) { return deviation * random.normal(); });
 }
 
 Draw with_zeros(double low, double high) {
@@ -355,7 +355,7 @@ Case vmf_sample_case(Sizes n) {
         for (std::size_t row = 0; row < numbers.size(); row += std::size_t(Z)) {
             double square = 0;
             for (std::size_t i = row; i < row + std::size_t(Z); i++) {
-                numbers[i] = normal(random);
+                numbers[i] = random.normal();
                 square += numbers[i] * numbers[i];
             }
             for (std::size_t i = row; i < row + std::size_t(Z); i++) numbers[i] /= std::sqrt(square);

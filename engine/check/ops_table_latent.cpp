@@ -78,7 +78,7 @@ Case log_det_case(Sizes n) {
     for (Operand& o : c.operands) o.sums(Z, 16).at_least(1);
     c["w"].drawn([Z](std::vector<double>& numbers, Sequence& random) {
         for (int i = 0; i < Z * Z; i++)
-            numbers[i] = ((i / Z + 1) % Z == i % Z ? -1 : 0) + 0.3 * normal(random) / std::sqrt(Z);
+            numbers[i] = ((i / Z + 1) % Z == i % Z ? -1 : 0) + 0.3 * random.normal() / std::sqrt(Z);
     });
     return c;
 }
@@ -105,7 +105,7 @@ Case lu_matrix_case(Sizes n) {
     c["lu"].drawn([Z](std::vector<double>& numbers, Sequence& random) {
         for (int i = 0; i < Z * Z; i++)
             numbers[i] =
-                i / Z == i % Z ? (i % 3 ? 1 : -1) * (0.5 + random.uniform_double()) : normal(random) / std::sqrt(Z);
+                i / Z == i % Z ? (i % 3 ? 1 : -1) * (0.5 + random.uniform_double()) : random.normal() / std::sqrt(Z);
     });
     c["order"].drawn([Z](std::vector<double>& numbers, Sequence&) {
         for (int i = 0; i < Z; i++) numbers[i] = (i + 1) % Z;

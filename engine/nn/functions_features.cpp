@@ -37,10 +37,7 @@ std::vector<double> random_features(int R, int heads, int D, const FeatureDraw& 
         Sequence random(seed, name, draw, std::uint32_t(h));
         for (int r = 0; r < R; r++) {
             double *w = &all[r * C + h * D], *unit = &units[r % D * D];
-            for (int d = 0; d < D; d++) {
-                const double radius = std::sqrt(-2 * std::log(random.uniform_double()));
-                unit[d] = w[d] = radius * std::cos(6.283185307179586 * random.uniform_double());
-            }
+            for (int d = 0; d < D; d++) unit[d] = w[d] = random.normal();
             // The loop over k is the Gram-Schmidt process, applied twice for precision. The length of a normal random
             // vector is independent of its direction, so w provides the length, and unit the direction.
             const double length = rule.regular ? std::sqrt(double(D)) : std::sqrt(dot(w, w));
