@@ -55,7 +55,8 @@ class SilentDevice {
 bool rehearse(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool wanted,
               const std::function<void()>& work) {
     if (!wanted || tape.device == Device::cpu || tape.observed()) return false;
-    if (!tape.begin_rehearsal(bucket, seed, step)) return false;
+    tape.begin(bucket, seed, step, true, true);
+    if (!tape.rehearses()) return false;
     const SilentDevice silent;
     work();
     tape.end();

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "engine/tensor/copy.h"
-#include "engine/tensor/numbers.h"
 
 namespace masquerade {
 
@@ -34,18 +33,7 @@ Tape::Scope::~Scope() {
     tape_.segments_.push_back(Segment{std::move(name), begin_, tape_.records_.size()});
 }
 
-void Tape::begin(const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool training) {
-    forget_step(seed, step, training);
-    arena_.begin_step(bucket);
-}
-
-bool Tape::begin_rehearsal(const std::string& bucket, std::uint64_t seed, std::uint32_t step) {
-    forget_step(seed, step, true);
-    arena_.begin_step(bucket, true);
-    return arena_.rehearses();
-}
-
-void Tape::forget_step(std::uint64_t seed, std::uint32_t step, bool training) {
+void Tape::begin(const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool training, bool rehearsal) {
     tensors_.clear();
     held_.clear();
     records_.clear();
@@ -56,6 +44,7 @@ void Tape::forget_step(std::uint64_t seed, std::uint32_t step, bool training) {
     training_ = training;
     inputs_.begin_step();
     forget_late_sums(device);
+    arena_.begin_step(bucket, rehearsal);
 }
 
 void Tape::ignore(Observer* observer) {
@@ -70,20 +59,6 @@ Tensor* Tape::declare(const std::string& name, const Shape& shape, DType type) {
     t.dtype = type;
     t.device = device;
     return &t;
-}
-
-Tensor* Tape::constant(const std::string& name, const Shape& shape, DType type, const double* numbers) {
-    Tensor* t = declare(name, shape, type);
-    t->value = arena_.take(t->bytes(), &t->value_block);
-    write_numbers(t->view(), numbers);
-    return t;
-}
-
-Tensor* Tape::constant(const std::string& name, const Shape& shape, DType type, const float* numbers) {
-    Tensor* t = declare(name, shape, type);
-    t->value = arena_.take(t->bytes(), &t->value_block);
-    write_numbers(t->view(), numbers);
-    return t;
 }
 
 void Tape::compute(const Record& record) {

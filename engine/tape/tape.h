@@ -14,6 +14,7 @@
 #include "engine/base/random.h"
 #include "engine/tape/inputs.h"
 #include "engine/tape/plan.h"
+#include "engine/tensor/numbers.h"
 #include "engine/tensor/tensor.h"
 
 namespace masquerade {
@@ -128,10 +129,11 @@ class Tape {
 
     // Begins a step and forgets the previous step. Steps with an equal `bucket` must run the same ops, and have the same
     // tensor sizes unless the arena allows other sizes (enum class Blocks).
-    void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0, bool training = false);
-    // Begins a rehearsal of a training step: a run that computes nothing and only plans the memory (rehearsal.h).
-    // Returns false if there is nothing to rehearse: this bucket already has a plan, or the arena never makes plans.
-    bool begin_rehearsal(const std::string& bucket, std::uint64_t seed, std::uint32_t step);
+    // If `rehearsal` is true, the step computes nothing and only plans the memory (rehearsal.h). rehearses() is false if
+    // there is nothing to rehearse: this bucket already has a plan, or the arena never makes plans.
+    void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0, bool training = false,
+               bool rehearsal = false);
+    bool rehearses() const { return arena_.rehearses(); }
     void end() { arena_.end_step(); }
 
     Scope scope(const std::string& name) { return Scope(*this, name); }
@@ -143,8 +145,13 @@ class Tape {
     // Creates a tensor without memory, for use as an output of a record; run() allocates the memory.
     Tensor* declare(const std::string& name, const Shape& shape, DType type);
     // Creates a tensor with the caller's numbers, converted to `type`. The tensor receives no gradient.
-    Tensor* constant(const std::string& name, const Shape& shape, DType type, const double* numbers);
-    Tensor* constant(const std::string& name, const Shape& shape, DType type, const float* numbers);
+    template <class Number>
+    Tensor* constant(const std::string& name, const Shape& shape, DType type, const Number* numbers) {
+        Tensor* t = declare(name, shape, type);
+        t->value = arena_.take(t->bytes(), &t->value_block);
+        write_numbers(t->view(), numbers);
+        return t;
+    }
     // Returns the array in memory that ops can read (Inputs::ints). A vector that is passed by reference must outlive
     // the step; a temporary vector is stored by the tape.
     Ints ints(const std::vector<int>& numbers) { return inputs_.ints(numbers); }
@@ -200,7 +207,6 @@ class Tape {
     const Device device;
 
   private:
-    void forget_step(std::uint64_t seed, std::uint32_t step, bool training);
     void compute(const Record& record);
     void allocate_gradient(Tensor* tensor);
     const Segment* recomputed_segment(std::size_t record) const;

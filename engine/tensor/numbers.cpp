@@ -39,10 +39,8 @@ double ReadLater::operator[](std::int64_t i) {
     return number_at(here_, i);
 }
 
-namespace {
-
-template <class N>
-void convert_and_store(const N* numbers, const View& to) {
+template <class Number>
+void write_numbers(const View& to, const Number* numbers) {
     const OnHost here = OnHost::to_write(to);
     with_numbers(here.view(), [&](auto* at) {
         using T = std::remove_pointer_t<decltype(at)>;
@@ -51,8 +49,8 @@ void convert_and_store(const N* numbers, const View& to) {
     });
     here.store();
 }
-
-}  // namespace
+template void write_numbers(const View&, const double*);
+template void write_numbers(const View&, const float*);
 
 std::vector<double> numbers_of(const View& tensor) {
     const OnHost here(tensor);
@@ -60,8 +58,5 @@ std::vector<double> numbers_of(const View& tensor) {
     for (std::int64_t i = 0; i < tensor.count(); i++) all.push_back(here[i]);
     return all;
 }
-
-void write_numbers(const View& to, const double* numbers) { convert_and_store(numbers, to); }
-void write_numbers(const View& to, const float* numbers) { convert_and_store(numbers, to); }
 
 }  // namespace masquerade

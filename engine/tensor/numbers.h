@@ -66,7 +66,7 @@ class ReadLater {
 std::vector<double> numbers_of(const View& tensor);
 
 // Writes to.count() numbers to a tensor on any device. The numbers are converted to the type of the tensor.
-void write_numbers(const View& to, const double* numbers);
-void write_numbers(const View& to, const float* numbers);
+template <class Number>  // double or float
+void write_numbers(const View& to, const Number* numbers);
 
 }  // namespace masquerade
