@@ -126,20 +126,17 @@ Tensor* gaussian_kl(Tape& tape, Tensor* x, Tensor* prior, const std::string& nam
 Tensor* at_least(Tape& tape, Tensor* x, double least, const std::string& name);
 // Layers of a normalising flow. coupling() computes y (B,Z) from x (B,Z): it scales and shifts the last Z/2 numbers of
 // each row, and copies the other numbers. A row of st (B,2 (Z/2)) holds Z/2 numbers from which the scales are computed,
-// then Z/2 shifts (formula: coupling_forward in ops.h). Coupled::log_det (B) is, for each row, the log determinant
-// of the derivative of y with respect to x. log_det() returns log |det w| (1) of a square matrix w.
-struct Coupled {
-    Tensor *y, *log_det;
+// then Z/2 shifts (formula: coupling_forward in ops.h). Its log_det (B) is, for each row, the log determinant of the
+// derivative of y with respect to x. log_det() returns log |det w| (1) of a square matrix w.
+struct WithLogDet {
+    Tensor *value, *log_det;
 };
-Coupled coupling(Tape& tape, Tensor* x, Tensor* st, const std::string& name);
+WithLogDet coupling(Tape& tape, Tensor* x, Tensor* st, const std::string& name);
 Tensor* log_det(Tape& tape, Tensor* w, const std::string& name);
 // actnorm() returns y = s x + b, where each column has its own s and b. It also returns the sum of log |s| over the
 // columns (1), which is the log determinant for every row. lu_matrix() returns the matrix P L (U + diag(s)) (Z,Z) and
 // its log determinant (1). `lu` (Z,Z) holds L below its diagonal, s on the diagonal and U above it; `order` (Z) is the
 // permutation P (formula: lu_matrix_forward in ops.h).
-struct WithLogDet {
-    Tensor *value, *log_det;
-};
 WithLogDet actnorm(Tape& tape, Tensor* x, Tensor* s, Tensor* b, const std::string& name);
 WithLogDet lu_matrix(Tape& tape, Tensor* lu, Tensor* order, const std::string& name);
 // Returns an estimate of the KL divergence between a Gaussian posterior and its prior for each document (B). The prior

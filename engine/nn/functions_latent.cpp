@@ -43,7 +43,7 @@ Tensor* distance(Tape& t, Tensor* y, Tensor* q, double weight, const std::string
     return run_op(t, name, distance_forward, distance_backward, {y, q}, weight);
 }
 
-Coupled coupling(Tape& t, Tensor* x, Tensor* st, const std::string& name) {
+WithLogDet coupling(Tape& t, Tensor* x, Tensor* st, const std::string& name) {
     Tensor* y = run_op(t, name, coupling_forward, coupling_backward, {x, st});
     return {y, t.records().back().out[1]};
 }

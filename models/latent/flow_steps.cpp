@@ -148,9 +148,9 @@ FlowSteps::Mapped FlowSteps::operator()(Tape& tape, Tensor* z) const {
         Tensor* x = scale_columns(tape, to.u, half, name + ".first");
         x = tanh(tape, linear(tape, x, step.hidden.matrix(tape, name + ".hidden"), step.hidden.bias, name + ".hidden"),
                  name + ".tanh");
-        const Coupled c =
+        const WithLogDet c =
             coupling(tape, to.u, linear(tape, x, step.st.matrix(tape, name + ".st"), step.st.bias, name + ".st"), name);
-        to.u = c.y;
+        to.u = c.value;
         if (!step.order) w.log_det = log_det(tape, w.value, name + ".log_det_mix");
         add_to(to.log_dets, c.log_det, name + ".log_dets");
         add_to(to.log_det, w.log_det, name + ".log_dets_mix");
