@@ -3,8 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
+
+#include "engine/base/clock.h"
 
 namespace masquerade {
 
@@ -32,15 +33,14 @@ class StartDeadline {
 class Waited {
   public:
     double seconds() {
-        const auto now = std::chrono::steady_clock::now();
-        seconds_ += std::min(0.1, std::chrono::duration<double>(now - before_).count());
+        const double now = steady_seconds();
+        seconds_ += std::min(0.1, now - before_);
         before_ = now;
         return seconds_;
     }
 
   private:
-    std::chrono::steady_clock::time_point before_ = std::chrono::steady_clock::now();
-    double seconds_ = 0;
+    double before_ = steady_seconds(), seconds_ = 0;
 };
 
 }  // namespace masquerade

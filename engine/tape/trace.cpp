@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "engine/base/clock.h"
 #include "engine/base/write_file.h"
 #include "engine/tensor/copy.h"
 
@@ -67,14 +68,13 @@ void Dump::write_program(const Tape& tape) const { replace_file(folder_ + "/prog
 
 void Clock::before(const Record& r, bool) {
     wait_for(r.out[0]->device);
-    start_ = std::chrono::steady_clock::now();
+    start_ = steady_seconds();
 }
 
 void Clock::after(const Record& r, bool backward) {
     wait_for(r.out[0]->device);
-    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     Share& share = shares_[r.op];
-    (backward ? share.backward : share.forward) += seconds;
+    (backward ? share.backward : share.forward) += steady_seconds() - start_;
     share.calls++;
 }
 

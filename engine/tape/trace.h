@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Observers for debugging and timing, which work with every op.
 #pragma once
-#include <chrono>
 #include <map>
 #include <string>
 
@@ -46,7 +45,7 @@ class Clock : public Observer {
     void clear() { shares_.clear(); }
 
   private:
-    std::chrono::steady_clock::time_point start_;
+    double start_ = 0;
     std::map<std::string, Share> shares_;
 };
 

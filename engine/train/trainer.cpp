@@ -7,10 +7,10 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
+#include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "engine/base/memory.h"
 #include "engine/base/named.h"
@@ -91,9 +91,7 @@ Trainer::Trainer(Parameters& parameters, Task& task, RunFolder& folder, const Tr
     if (!options.recompute.empty()) tape_.recompute(options.recompute);
 }
 
-double Trainer::seconds() const {
-    return seconds_before + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-}
+double Trainer::seconds() const { return seconds_before + steady_seconds() - start_; }
 
 // Returns the step at which the run ends: TrainOptions::steps or, if neither `steps` nor `minutes` is set, the end of
 // the schedule. Returns 0 if only `minutes` is set, or if the schedule is not chosen yet.
@@ -236,7 +234,7 @@ std::string Trainer::advice() const {
     return text("; the last checkpoint, ", folder_.step_folder(steps.back()),
                 ", is healthy; resume it with a lower learning rate: ./train --resume ", shell_word(folder_.path()),
                 " learning_rate=", options_.learning_rate / 2,
-                std::filesystem::exists(folder_.file("best")) ? text("; the best one is ", folder_.file("best")) : "");
+                folder_.has("best") ? text("; the best one is ", folder_.file("best")) : "");
 }
 
 void Trainer::save() {
@@ -357,7 +355,7 @@ void Trainer::show(double now) {
 }
 
 StopReason Trainer::run(const std::function<bool()>& stop) {
-    start_ = std::chrono::steady_clock::now();
+    start_ = steady_seconds();
     seconds_before = from_first(seconds_before);  // the schedule may depend on it
     before_log_line = clear_bar;
     first_step_ = step_;

@@ -4,7 +4,6 @@
 // is a pure function of (parameters, optimiser state, step, schedule, position in the data). The checkpoint stores all
 // of these, so a resumed run is bit-identical to an uninterrupted one.
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -200,7 +199,7 @@ class Trainer {
     GradientSum gradient_sum_;
     Arena arena_;
     Tape tape_;
-    std::chrono::steady_clock::time_point start_;
+    double start_ = 0;  // steady_seconds() at the start of run()
     std::int64_t step_ = 0, first_step_ = 0, tokens_ = 0,
                  first_tokens_ = 0;   // first_*: values of step_ and tokens_ at the start of run()
     std::int64_t logged_tokens_ = 0;  // tokens_ and seconds() at the latest line of log.jsonl, or at the start of run()

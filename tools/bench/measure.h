@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <vector>
 
+#include "engine/base/clock.h"
 #include "engine/tensor/copy.h"
 
 namespace masquerade {
@@ -22,10 +22,6 @@ inline Spread spread_of(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const std::size_t n = values.size();
     return {(values[(n - 1) / 2] + values[n / 2]) / 2, values.front(), values.back()};
-}
-
-inline double steady_seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 // Returns the mean seconds of one call of work(), over as many calls as fill `budget` seconds. On a GPU, waits for the
