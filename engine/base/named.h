@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Finds entries by name in tables such as attention_kinds().
 #pragma once
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,11 @@ std::vector<std::string> names_of(const Table& table) {
     std::vector<std::string> names;
     for (const auto& row : table) names.push_back(row.name);
     return names;
+}
+
+template <class List>
+bool contains(const List& list, const std::string& word) {
+    return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
 inline std::string joined(const std::vector<std::string>& words, const char* between = ", ") {

@@ -49,15 +49,20 @@ void FileWriter::remove() const {
     errno = reason;
 }
 
-void FileWriter::write(const void* data, std::size_t bytes) {
+bool write_all(int file, const void* data, std::size_t bytes) {
     const char* at = static_cast<const char*>(data);
     while (bytes > 0) {
-        ssize_t done = ::write(file_, at, std::min(bytes, piece));
+        ssize_t done = ::write(file, at, std::min(bytes, piece));
         if (done < 0 && errno == EINTR) continue;
-        if (done < 0) fail_to("write", path_);
+        if (done < 0) return false;
         at += done;
-        bytes -= std::size_t(done);
+        bytes -= done;
     }
+    return true;
+}
+
+void FileWriter::write(const void* data, std::size_t bytes) {
+    if (!write_all(file_, data, bytes)) fail_to("write", path_);
 }
 
 void FileWriter::finish() {
@@ -82,10 +87,7 @@ PrivateFolder::PrivateFolder(const std::string& in, const std::string& path)
     if (!::mkdtemp(folder_.data())) fail_to("write", path);
 }
 
-PrivateFolder::~PrivateFolder() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-}
+PrivateFolder::~PrivateFolder() { remove_all(folder_); }
 
 void write_as(const std::string& path, const std::string& fresh, const std::function<void(const std::string&)>& write) {
     try {
@@ -130,8 +132,7 @@ void fill_folder(const std::string& folder, const std::function<void(const std::
     struct Unfilled {
         std::string path;
         ~Unfilled() {
-            std::error_code ignored;
-            if (!path.empty()) fs::remove_all(path, ignored);
+            if (!path.empty()) remove_all(path);
         }
     } unfilled{make_folder(folder) ? folder : ""};
     const PrivateFolder inside(folder, folder);
@@ -161,6 +162,11 @@ void write_new_folder(const std::string& path, const std::function<void(const st
     if (fs::exists(place)) throw BadInput(path, " is there already; remove it, or name another folder");
     if (::rename(fresh.c_str(), place.c_str()) != 0) fail_to("write", path);
     sync_to_disk(above);
+}
+
+void remove_all(const std::string& path) {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
 }
 
 void sync_to_disk(const std::string& path) {

@@ -27,6 +27,8 @@ class FileWriter {
 };
 
 void write_file(const std::string& path, const std::string& bytes);
+// Writes to an open file. Returns false if this fails, and leaves the reason in errno.
+bool write_all(int file, const void* data, std::size_t bytes);
 
 // A temporary folder for unfinished files, named ".new-" plus a random suffix. Only the user who runs the program can
 // enter it, so nobody else can create a link or a file with a name that is about to be written. The destructor
@@ -67,6 +69,9 @@ void write_new_folder(const std::string& path, const std::function<void(const st
 // Calls write(fresh), where `fresh` is a temporary path that the user should not see. If write() throws an exception
 // whose message contains `fresh`, throws BadInput with the same message, in which `path` replaces `fresh`.
 void write_as(const std::string& path, const std::string& fresh, const std::function<void(const std::string&)>& write);
+
+// Removes a file or a folder with its contents. Errors are ignored.
+void remove_all(const std::string& path);
 
 // Flushes the content of a file, or the list of names in a folder, to disk. After a file is created or renamed, the new
 // name survives a crash only if the folder of the file has been flushed.

@@ -82,7 +82,7 @@ void Config::add(const std::string& key, bool* value, const std::string& help) {
 void Config::add(const std::string& key, std::string* value, const std::string& help,
                  const std::vector<std::string>& choices) {
     const auto assign = [=](const std::string& word) {
-        const bool known = choices.empty() || std::count(choices.begin(), choices.end(), word) > 0;
+        const bool known = choices.empty() || contains(choices, word);
         if (known) *value = word;
         return known;
     };
@@ -93,8 +93,7 @@ void Config::add(const std::string& key, std::string* value, const std::string& 
 void Config::add_path(const std::string& key, std::string* value, const std::string& help,
                       const std::vector<std::string>& names) {
     const auto assign = [=](const std::string& word) {
-        const bool name = std::count(names.begin(), names.end(), word) > 0;
-        if (!word.empty()) *value = name ? word : std::filesystem::absolute(word).string();
+        if (!word.empty()) *value = contains(names, word) ? word : std::filesystem::absolute(word).string();
         return !word.empty();
     };
     declare({key, help, joined(names, "|") + "|PATH", [value] { return *value; }, assign, nullptr});
@@ -103,7 +102,7 @@ void Config::add_path(const std::string& key, std::string* value, const std::str
 void Config::add_words(const std::string& key, std::string* value, const std::string& help,
                        const std::vector<std::string>& names, std::function<void(const std::string&)> read) {
     const auto assign = [=](const std::string& words) {
-        const bool name = std::count(names.begin(), names.end(), words) > 0;
+        const bool name = contains(names, words);
         if (!name && words.find(' ') == words.npos) return false;
         if (!name) read(words);
         *value = words;

@@ -18,6 +18,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/log.h"
+#include "engine/base/named.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors_header.h"
 #include "input/number.h"
@@ -50,17 +51,6 @@ std::vector<std::string> names_in(const std::string& folder) {
 bool has_step(const std::string& folder) {
     const std::vector<std::string> names = names_in(folder.empty() ? "." : folder);
     return std::any_of(names.begin(), names.end(), [](const std::string& name) { return step_of(name) >= 0; });
-}
-
-// Removes a file or a folder with its contents. Errors are ignored.
-void remove_all(const std::string& path) {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-}
-
-template <class List>
-bool contains(const List& names, const std::string& name) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
 // The links to step folders in a run folder.
@@ -154,6 +144,11 @@ void move_into_place(const std::string& fresh, const std::string& place) {
     }
     const fs::path parent = fs::path(place).parent_path();
     sync_to_disk(parent.empty() ? "." : parent.string());
+}
+
+bool RunFolder::has(const std::string& name) const {
+    std::error_code none;
+    return fs::exists(file(name), none);
 }
 
 std::string RunFolder::step_name(std::int64_t step) { return fmt::format("step-{:06}", step); }
@@ -268,9 +263,7 @@ void RunFolder::remove_leftovers() const {
 void RunFolder::begin(const std::string& record) const { write(record_before, record); }
 
 std::string RunFolder::record_file() const {
-    std::error_code error;
-    const bool killed = !fs::exists(file("run.json"), error) && fs::exists(file(record_before), error);
-    return file(killed ? record_before : "run.json");
+    return file(!has("run.json") && has(record_before) ? record_before : "run.json");
 }
 
 void RunFolder::promote_record() const {
@@ -309,10 +302,9 @@ std::vector<std::int64_t> RunFolder::steps() const {
 std::int64_t RunFolder::latest_step() const {
     bool with_state = lock_ >= 0;  // only a run that is resumed, and therefore locked, needs the optimiser state
     if (chosen_ >= 0) return check_step(step_folder(chosen_), with_state), chosen_;
-    std::error_code error;
     std::string problem, target = target_of(file("latest"));
     if (const std::int64_t copied = target.empty() ? led_to("latest") : -1; copied >= 0) target = step_name(copied);
-    const bool leads_to_a_step = step_of(target) >= 0 && fs::exists(file(target), error);
+    const bool leads_to_a_step = step_of(target) >= 0 && has(target);
     if (leads_to_a_step)
         problem = problem_of(file(target), with_state);
     else if (target.empty())
@@ -330,7 +322,7 @@ std::int64_t RunFolder::latest_step() const {
     }
     if (all.empty())
         throw BadInput(path_, " holds no checkpoint (", problem, "); was the run stopped before its first?",
-                       fs::exists(file(record_before)) ? " Start it again; --out may name this folder" : "");
+                       has(record_before) ? " Start it again; --out may name this folder" : "");
     throw BadInput(path_, " holds no complete checkpoint: ", problem);
 }
 
@@ -348,7 +340,7 @@ void RunFolder::save_step(std::int64_t step, const std::function<void(const std:
         for (const std::string& part : names_in(fresh)) sync_to_disk(fresh + "/" + part);
         sync_to_disk(fresh);
         for (const char* log : {"log.jsonl", "samples.txt"})
-            if (std::error_code none; fs::exists(file(log), none)) sync_to_disk(file(log));
+            if (has(log)) sync_to_disk(file(log));
         move_into_place(fresh, file(name));
         promote_record();
         sync_to_disk(path_);

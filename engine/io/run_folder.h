@@ -38,6 +38,7 @@ class RunFolder {
 
     const std::string& path() const { return path_; }
     std::string file(const std::string& name) const { return path_ + "/" + name; }
+    bool has(const std::string& name) const;  // whether there is a file, folder or link that leads to something
     std::string step_folder(std::int64_t step) const { return file(step_name(step)); }
     static std::string step_name(std::int64_t step);  // step-000100
     // Returns true if a run itself writes a file, link or folder with this name: run.json, latest, step-000100 and so

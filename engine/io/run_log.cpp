@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
@@ -35,14 +34,7 @@ void RunFolder::append(const std::string& name, const std::string& lines) const 
     int out = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (out < 0) fail_to("write", path);
     off_t before = ::lseek(out, 0, SEEK_END);
-    std::size_t done = 0;
-    while (done < lines.size()) {
-        ssize_t now = ::write(out, lines.data() + done, lines.size() - done);
-        if (now < 0 && errno == EINTR) continue;
-        if (now < 0) break;
-        done += std::size_t(now);
-    }
-    int reason = done < lines.size() ? errno : 0;
+    int reason = write_all(out, lines.data(), lines.size()) ? 0 : errno;
     if (reason != 0 && ::ftruncate(out, before) != 0) reason = errno;
     if (::close(out) != 0 && reason == 0) reason = errno;
     errno = reason;
@@ -66,7 +58,7 @@ void RunFolder::rewind(std::int64_t step) const {
     if (lock_ < 0) throw Error(path_, " was opened for reading; it cannot be rewound");
     link("latest", step_name(step));
     auto keep_lines = [&](const char* name, const std::function<bool(const std::string&)>& keeps) {
-        if (std::error_code none; !std::filesystem::exists(file(name), none)) return;
+        if (!has(name)) return;
         const std::string bytes = read_file(file(name), SIZE_MAX);
         std::string kept;
         each_line(bytes, [&](const std::string& line) {
