@@ -7,32 +7,21 @@
 
 namespace masquerade {
 namespace {
+// The inputs of a state_attention record are the arguments of state_attention() in this order: x, all pack[s], all
+// kv[s], all gate[s], and `before` unless it is null.
 struct StateAttributes {
     const SegmentGraph* graph;
     StateRule rule;
     int sources, gates;
     int before() const { return 1 + 2 * sources + gates; }  // index of the input `before` in Record::in
 };
-// Returns `count` inputs of a state_attention record, starting with input number `from`. The inputs are the arguments
-// of state_attention() in this order: x, all pack[s], all kv[s], all gate[s], and `before` unless it is null.
-Views views(const Record& r, int from, int count) {
-    Views all;
-    for (int i = 0; i < count; i++) all.v[all.count++] = r.x(from + i);
-    return all;
-}
-Grads grads(const Record& r, int from, int count) {
-    Grads all;
-    for (int i = 0; i < count; i++) all.g[all.count++] = r.dx(from + i);
-    return all;
-}
-
 void state_attention_record_forward(const Record& r) {
     const auto& a = r.as<StateAttributes>();
     const int S = a.sources;
     const View before = int(r.in.size()) > a.before() ? r.x(a.before()) : View{},
                after = r.out.size() > 1 ? r.y(1) : View{};
-    state_attention_forward(r.x(0), views(r, 1, S), views(r, 1 + S, S), views(r, 1 + 2 * S, a.gates), *a.graph, a.rule,
-                            before, r.y(0), after);
+    state_attention_forward(r.x(0), inputs_of(r, 1, S), inputs_of(r, 1 + S, S), inputs_of(r, 1 + 2 * S, a.gates),
+                            *a.graph, a.rule, before, r.y(0), after);
 }
 void state_attention_record_backward(const Record& r) {
     const auto& a = r.as<StateAttributes>();
@@ -40,9 +29,10 @@ void state_attention_record_backward(const Record& r) {
     if (int(r.in.size()) > a.before())
         throw Error("state_attention ", r.path, ": a state that was given has no gradient");
     const Grad dx = r.dx(0);
-    const Grads dpack = grads(r, 1, S), dkv = grads(r, 1 + S, S), dgate = grads(r, 1 + 2 * S, a.gates);
-    state_attention_backward(r.dy(), r.x(0), views(r, 1, S), views(r, 1 + S, S), views(r, 1 + 2 * S, a.gates), *a.graph,
-                             a.rule, dx, dpack, dkv, dgate);
+    const Grads dpack = gradients_of(r, 1, S), dkv = gradients_of(r, 1 + S, S),
+                dgate = gradients_of(r, 1 + 2 * S, a.gates);
+    state_attention_backward(r.dy(), r.x(0), inputs_of(r, 1, S), inputs_of(r, 1 + S, S),
+                             inputs_of(r, 1 + 2 * S, a.gates), *a.graph, a.rule, dx, dpack, dkv, dgate);
 }
 
 }  // namespace

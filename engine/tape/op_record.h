@@ -37,6 +37,18 @@ const AttributesOf<Op>& attributes_of(const Record& r, Op) {
     return r.as<AttributesOf<Op>>();
 }
 
+// Returns `count` inputs of a record, from number `from` on, or their gradients.
+inline Views inputs_of(const Record& r, int from, int count) {
+    Views all;
+    for (int i = 0; i < count; i++) all.v[all.count++] = r.x(from + i);
+    return all;
+}
+inline Grads gradients_of(const Record& r, int from, int count) {
+    Grads all;
+    for (int i = 0; i < count; i++) all.g[all.count++] = r.dx(from + i);
+    return all;
+}
+
 namespace detail {
 
 // Facts about the parameters of Op. Op is the forward of a record: the op that computes the record's outputs from its
@@ -95,13 +107,9 @@ struct Parameter {
         if constexpr (std::is_same_v<T, Grad>) {
             return r.dx(of_d);
         } else if constexpr (std::is_same_v<T, Grads>) {
-            Grads all;
-            for (int i = of_d; i < int(r.in.size()); i++) all.g[all.count++] = r.dx(i);
-            return all;
+            return gradients_of(r, of_d, int(r.in.size()) - of_d);
         } else if constexpr (std::is_same_v<T, Views>) {
-            Views all;
-            for (int i = tensor; i < int(r.in.size()); i++) all.v[all.count++] = r.x(i);
-            return all;
+            return inputs_of(r, tensor, int(r.in.size()) - tensor);
         } else if constexpr (std::is_same_v<T, View>) {
             if constexpr (tensor < 0)
                 return r.dy(of_d - first_output);

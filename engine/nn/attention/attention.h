@@ -12,11 +12,14 @@
 
 namespace masquerade {
 
-// The query rows. If `chosen` lists some rows of x, only these Nq rows are queries, and Attention::operator() sets x to
-// these rows (Nq,C).
+// The query rows. If `chosen` lists some rows of x, only these Nq rows are queries, and Attention::operator() calls
+// choose(), which sets x to these rows (Nq,C).
 struct Queries {
     Tensor* x = nullptr;  // (N,C): N rows of width C
     Ints chosen = {};     // indices of rows of x; if chosen.data is null, all rows are queries
+    void choose(Tape& tape) {
+        if (chosen.data) x = gather_rows(tape, x, chosen, "chosen");
+    }
 };
 
 // The rows that queries attend to: in self-attention the rows of the queries' own stack, in cross-attention the rows of

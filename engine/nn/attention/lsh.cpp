@@ -54,7 +54,7 @@ class LshAttention : public ProjectedAttention {
         if (!queries.x) return nullptr;
         Tensor *q = all.tensors[0], *k = all.tensors[1], *v = all.tensors[2];
         Tensor* rotations = convert(tape, random_, arithmetic_of(tape.dtype), name_ + ".random");
-        if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
+        queries.choose(tape);
         const LshRule rule{
             {shape_.heads, context.dropout, {}, context.rows}, options_.rounds, options_.buckets, options_.chunk};
         // (Nq,C): a row per query row.

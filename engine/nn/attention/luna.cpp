@@ -166,7 +166,7 @@ Tensor* LunaAttention::operator()(Tape& tape, Queries& queries, const Keys& keys
         }
         unpack.add(rows_of(q.begin, q.end, q.document));
     }
-    if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
+    queries.choose(tape);
     Tensor* q = query_(tape, queries.x, name_ + ".query");
     Tensor* y =
         attention(tape, q, {kv}, tape.hold(std::move(unpack)), shape_.heads, context.dropout, context.rows, name_);

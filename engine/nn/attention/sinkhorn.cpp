@@ -85,7 +85,7 @@ class SinkhornAttention : public SoftmaxAttention {
         if (!queries.x) return nullptr;
         Tensor *q = all.tensors[0], *kv = all.tensors[1];
         Tensor* sorted = sinkhorn(tape, q, kv, *all.graph, rule_, name_ + ".sorted");
-        if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
+        queries.choose(tape);
         q = queries.chosen.data ? gather_rows(tape, own[0], queries.chosen, name_ + ".chosen") : own[0];
         const SegmentGraph& blocks = tape.hold(blocks_of(*all.graph, kv->rows(), q->rows(), rule_.block));
         return output_(tape,

@@ -23,7 +23,7 @@ Tensor* SoftmaxAttention::operator()(Tape& tape, Queries& queries, const Keys& k
     // Each tensor in kv is (Nk,2 G D): a row holds the keys of G heads of width D, then their values.
     const std::vector<Tensor*> kv = sources(tape, own.kv, keys, context);
     if (!queries.x) return nullptr;
-    if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
+    queries.choose(tape);
     if (!own.q)
         own.q = query_.rotated(tape, queries.x, context.rows.position, context.rotary_table, shape_.width,
                                name_ + ".query");

@@ -55,7 +55,7 @@ Tensor* StateAttention::operator()(Tape& tape, Queries& queries, const Keys& key
         if (!gates.empty()) state->gate.take(tape, *gates.back());
     }
     if (!queries.x) return nullptr;
-    if (queries.chosen.data) queries.x = gather_rows(tape, queries.x, queries.chosen, "chosen");
+    queries.choose(tape);
     AttentionContext here = context;
     if (context.step) here.graph = &tape.hold(graph_of_step(*context.graph, first));
     Tensor* x = read(tape, queries.x, context.rows.position, context.rotary_table);
