@@ -151,7 +151,7 @@ std::string name_in_json(const std::string& text) {
 std::string clipped(const std::string& text, std::size_t most) {
     if (text.size() <= most) return text;
     std::size_t end = most - 3;
-    while (end > 0 && (text[end] & 0xC0) == 0x80) end--;
+    while (end > 0 && !starts_code_point(text[end])) end--;
     return text.substr(0, end) + "...";
 }
 

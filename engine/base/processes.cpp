@@ -111,14 +111,14 @@ ByItself::ByItself() : all_(joined) { use_processes(nullptr); }
 
 void gather(const std::vector<Bytes>& parts, int line) {
     Processes& all = processes();
-    const Bytes mine = parts[std::size_t(all.rank())];
+    const Bytes mine = parts[all.rank()];
     all.exchange(std::vector<Bytes>(parts.size(), mine), parts, line);
 }
 
 std::vector<std::string> gather_messages(const std::string& mine, int line) {
     std::vector<std::string> messages;
     for (std::size_t size : gather_values(mine.size(), line)) messages.emplace_back(size, 0);
-    messages[std::size_t(processes().rank())] = mine;
+    messages[processes().rank()] = mine;
     std::vector<Bytes> parts;
     for (std::string& each : messages) parts.push_back({each.data(), each.size()});
     gather(parts, line);
@@ -126,9 +126,9 @@ std::vector<std::string> gather_messages(const std::string& mine, int line) {
 }
 
 std::pair<std::size_t, std::size_t> own_items(std::size_t n, std::size_t together) {
-    const std::size_t groups = (n + together - 1) / together, count = std::size_t(processes().count());
+    const std::size_t groups = (n + together - 1) / together, count = processes().count(), own = processes().rank();
     const auto begin = [&](std::size_t rank) { return std::min(n, groups * rank / count * together); };
-    return {begin(std::size_t(processes().rank())), begin(std::size_t(processes().rank()) + 1)};
+    return {begin(own), begin(own + 1)};
 }
 
 }  // namespace masquerade

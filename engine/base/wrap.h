@@ -5,12 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "input/utf8.h"
+
 namespace masquerade {
 
 // Returns the number of characters of a text in UTF-8.
 inline int characters_in(std::string_view text) {
-    const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
-    return int(std::count_if(text.begin(), text.end(), begins));
+    return int(std::count_if(text.begin(), text.end(), starts_code_point));
 }
 
 // Wraps every line of `text` (UTF-8) to at most `columns` characters. Continuation lines are indented by two columns

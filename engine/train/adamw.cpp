@@ -11,8 +11,8 @@ void AdamW::update(std::int64_t t, double learning_rate) {
     global_norm(parameters_.gradients(), norm_view());
     auto update = [&](View (Parameters::*part)(const View&) const, const OptimiserRule& rule) {
         auto of = [&](const View& all) { return all ? (parameters_.*part)(all) : View(); };
-        adamw(of(parameters_.values()), of(parameters_.gradients()), of(first_moment()), of(second_moment()),
-              norm_view(), numbers, rule, of(parameters_.rounded()));
+        adamw(of(parameters_.values()), of(parameters_.gradients()), of(state(0)), of(state(1)), norm_view(), numbers,
+              rule, of(parameters_.rounded()));
     };
     OptimiserRule without_decay = rule_;
     without_decay.decay = 0;

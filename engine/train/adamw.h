@@ -12,9 +12,6 @@ class AdamW : public Optimiser {
         : Optimiser(parameters, {"adamw.first_moment", "adamw.second_moment"}), rule_(rule) {}
     void update(std::int64_t t, double learning_rate) override;
 
-    View first_moment() const { return state(0); }
-    View second_moment() const { return state(1); }
-
   private:
     OptimiserRule rule_;
 };
