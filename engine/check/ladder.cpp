@@ -23,10 +23,14 @@ std::vector<Sizes> boundary_sizes() {
 
 std::vector<Sizes> far_sizes() { return {{2571, 5, 3}, {3, 2571, 4}, {5, 3, 2571}}; }
 
-Draw each(const std::function<double(Sequence&)>& number) {
+Draw by_index(const std::function<double(int, Sequence&)>& number) {
     return [number](std::vector<double>& numbers, Sequence& random) {
-        for (double& x : numbers) x = number(random);
+        for (std::size_t i = 0; i < numbers.size(); i++) numbers[i] = number(int(i), random);
     };
+}
+
+Draw each(const std::function<double(Sequence&)>& number) {
+    return by_index([number](int, Sequence& random) { return number(random); });
 }
 
 Draw uniform(double low, double high) {

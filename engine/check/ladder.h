@@ -38,7 +38,9 @@ enum class Kind { storage, arithmetic };  // storage type S and arithmetic type 
 
 // Fills an operand with random numbers.
 using Draw = std::function<void(std::vector<double>&, Sequence&)>;
-Draw each(const std::function<double(Sequence&)>& number);  // sets each number of the operand to number(random)
+// Sets each number of the operand to number(random) or, with its index i, to number(i, random).
+Draw each(const std::function<double(Sequence&)>& number);
+Draw by_index(const std::function<double(int i, Sequence&)>& number);
 Draw uniform(double low, double high);
 
 // One tensor of a call and how to check it. `numbers` is the value of a tensor that the op reads, or the cotangent of a

@@ -34,10 +34,8 @@ Draw scaled(double deviation) {
 }
 
 Draw with_zeros(double low, double high) {
-    return [=](std::vector<double>& numbers, Sequence& random) {
-        for (std::size_t i = 0; i < numbers.size(); i++)
-            numbers[i] = i % 3 == 1 ? 0 : low + (high - low) * random.uniform_double();
-    };
+    return by_index(
+        [=](int i, Sequence& random) { return i % 3 == 1 ? 0 : low + (high - low) * random.uniform_double(); });
 }
 
 Draw given(const std::vector<double>& numbers) {
@@ -434,15 +432,10 @@ Case cross_entropy_case(Sizes n, bool bias, double smoothing) {
 
 // cross_entropy_forward() without weights and gradients: only the losses of the rows.
 Case token_losses_case(Sizes n) {
-    const int N = n.rows, C = n.columns, V = n.other;
-    Case c;
-    c.constant("h", {N, C}).by_row().drawn(scaled(1 / std::sqrt(C)));
-    c.constant("w", {V, C}).drawn(scaled(1));
-    c.constant("b", {V}, arithmetic).drawn(scaled(1));
-    c.statistic("loss", {N}).by_row().sums(C + V).at_least(1);
-    c.statistic("lse", {N}).by_row().sums(C + V).at_least(1);
-    c.ints("targets", some_below(N, V, 5));
-    c.forward = by_names(cross_entropy_forward, 0.0);
+    Case c = cross_entropy_case(n, true, 0);
+    for (const char* name : {"weights", "total", "h1", "w1", "b1"}) c.remove(name);
+    for (const char* name : {"h", "w", "b"}) c[name].role = Role::constant;
+    c.backward = nullptr;
     c.record = in_order(token_losses);
     return c;
 }
@@ -480,15 +473,21 @@ Case global_norm_case(Sizes n) {
     return c;
 }
 
-Case adamw_case(Sizes n, double clip) {
-    const int N = n.rows * n.columns;
+// Returns a case with the tensors that all optimisers have.
+Case optimiser_case(int N, const std::vector<double>& control) {
     Case c;
     c.updated("p", {N}).drawn(scaled(1));
     c.constant("g", {N}, arithmetic).drawn(scaled(1));
     c.updated("m", {N}).drawn(scaled(0.1)).sums(1, 4);
-    c.updated("v", {N}).drawn(uniform(0.001, 1)).sums(1, 5);
     c.constant("norm", {1}, arithmetic).drawn(uniform(30, 31));
-    c.constant("control", {3}, arithmetic).drawn(given({0.01, 1.9, 1.2}));
+    c.constant("control", {std::int64_t(control.size())}, arithmetic).drawn(given(control));
+    return c;
+}
+
+Case adamw_case(Sizes n, double clip) {
+    const int N = n.rows * n.columns;
+    Case c = optimiser_case(N, {0.01, 1.9, 1.2});
+    c.updated("v", {N}).drawn(uniform(0.001, 1)).sums(1, 5);
     OptimiserRule rule;
     rule.decay = 0.1;
     rule.clip = clip;
@@ -501,17 +500,14 @@ Case adamw_case(Sizes n, double clip) {
 // near 0.
 Case apollo_case(Sizes n, double clip) {
     const int N = n.rows * n.columns;
-    Case c;
-    c.updated("p", {N}).drawn(scaled(1)).sums(N).at_least(1);
-    c.constant("g", {N}, arithmetic).drawn(scaled(1));
-    c.updated("m", {N}).drawn(scaled(0.1)).sums(1, 4).at_least(1);
+    Case c = optimiser_case(N, {0.01, 0.2});
+    c["p"].sums(N).at_least(1);
+    c["m"].at_least(1);
     c.updated("b", {N}).sums(N, 4).drawn(each([](Sequence& random) {
         const double u = random.uniform_double();
         return u < 0.1 ? 0 : (u < 0.55 ? -1 : 1) * (2 + random.uniform_double());
     }));
     c.updated("d", {N}).drawn(scaled(1)).sums(N, 8).at_least(100);
-    c.constant("norm", {1}, arithmetic).drawn(uniform(30, 31));
-    c.constant("control", {2}, arithmetic).drawn(given({0.01, 0.2}));
     c.forward = by_names(apollo, OptimiserRule{0.9, 0, 0.03, 0.1, clip});
     return c;
 }

@@ -52,9 +52,7 @@ Case learn_codes_case(Sizes n) {
     c.constant("code", {B, groups}, arithmetic).drawn(each([M](Sequence& random) {
         return random.below(std::uint32_t(M));
     }));
-    c.constant("weights", {B}, arithmetic).drawn([there](std::vector<double>& numbers, Sequence&) {
-        for (std::size_t b = 0; b < numbers.size(); b++) numbers[b] = int(b) < there ? 1 : 0;
-    });
+    c.constant("weights", {B}, arithmetic).drawn(by_index([there](int b, Sequence&) { return b < there; }));
     c.updated("codes", {groups * M, D}).drawn(scaled(1)).sums(B, 4).at_least(1);
     c.updated("counts", {groups * M}).drawn(uniform(0, 2.0 * there / M)).sums(B);
     c.updated("sums", {groups * M, D}).drawn(scaled(1)).sums(B, 4).at_least(1);
@@ -76,10 +74,9 @@ Case log_det_case(Sizes n) {
     const int Z = n.columns;
     Case c = stated("BZ", n, log_det_forward, log_det_backward, log_det);
     for (Operand& o : c.operands) o.sums(Z, 16).at_least(1);
-    c["w"].drawn([Z](std::vector<double>& numbers, Sequence& random) {
-        for (int i = 0; i < Z * Z; i++)
-            numbers[i] = ((i / Z + 1) % Z == i % Z ? -1 : 0) + 0.3 * random.normal() / std::sqrt(Z);
-    });
+    c["w"].drawn(by_index([Z](int i, Sequence& random) {
+        return ((i / Z + 1) % Z == i % Z ? -1 : 0) + 0.3 * random.normal() / std::sqrt(Z);
+    }));
     return c;
 }
 
@@ -102,14 +99,10 @@ Case lu_matrix_case(Sizes n) {
     const int Z = n.columns;
     Case c = stated("BZ", n, lu_matrix_forward, lu_matrix_backward, lu_matrix);
     for (Operand& o : c.operands) o.sums(Z, 4).at_least(1);
-    c["lu"].drawn([Z](std::vector<double>& numbers, Sequence& random) {
-        for (int i = 0; i < Z * Z; i++)
-            numbers[i] =
-                i / Z == i % Z ? (i % 3 ? 1 : -1) * (0.5 + random.uniform_double()) : random.normal() / std::sqrt(Z);
-    });
-    c["order"].drawn([Z](std::vector<double>& numbers, Sequence&) {
-        for (int i = 0; i < Z; i++) numbers[i] = (i + 1) % Z;
-    });
+    c["lu"].drawn(by_index([Z](int i, Sequence& random) {
+        return i / Z == i % Z ? (i % 3 ? 1 : -1) * (0.5 + random.uniform_double()) : random.normal() / std::sqrt(Z);
+    }));
+    c["order"].drawn(by_index([Z](int i, Sequence&) { return (i + 1) % Z; }));
     return c;
 }
 
