@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "engine/base/named.h"
 #include "engine/nn/attention/patterns.h"
 #include "input/index_range.h"
 
@@ -46,11 +47,11 @@ bool same_pattern(const QuerySegment& a, const QuerySegment& b) {
                        [&](const Key& key) { return a.*key.field == b.*key.field; });
 }
 
-// Reads the setting `patterns`, and returns a pattern for each head. If the setting is malformed, calls refuse(reason),
-// which throws BadUsage.
-template <class Refuse>
-std::vector<QuerySegment> read_patterns(std::string words, int heads, const Refuse& refuse) {
+// Reads the setting `patterns`, and returns a pattern for each head. Throws BadUsage if the setting is malformed.
+std::vector<QuerySegment> read_patterns(const std::string& setting, int heads) {
+    const auto refuse = [&](const auto&... why) { throw BadUsage("patterns \"", setting, "\": ", why...); };
     std::vector<QuerySegment> all(heads);
+    std::string words = setting;
     std::replace(words.begin(), words.end(), ',', ' ');
     std::istringstream in(words);
     for (std::string each; std::getline(in, each, '|');) {
@@ -59,8 +60,8 @@ std::vector<QuerySegment> read_patterns(std::string words, int heads, const Refu
         parts >> given;
         IndexRange range;
         if (read_range(given, range, most))
-            refuse(text("\"", given, "\" is no range of heads; expected I:J, as in 0:2 window=8"));
-        if (range.begin(heads) >= range.end(heads)) refuse(text("\"", given, "\" names none of the ", heads, " heads"));
+            refuse("\"", given, "\" is no range of heads; expected I:J, as in 0:2 window=8");
+        if (range.begin(heads) >= range.end(heads)) refuse("\"", given, "\" names none of the ", heads, " heads");
         QuerySegment pattern;
         int count = 0;
         std::vector<std::string> set;
@@ -71,20 +72,18 @@ std::vector<QuerySegment> read_patterns(std::string words, int heads, const Refu
             const auto key = std::find_if(std::begin(keys_of_pattern), std::end(keys_of_pattern),
                                           [&](const Key& one) { return name == one.name; });
             if (key == std::end(keys_of_pattern))
-                refuse(text("\"", word,
-                            "\" is neither full nor window=, dilation=, stride=, globals=, block=, before= "
-                            "or last="));
+                refuse("\"", word,
+                       "\" is neither full nor window=, dilation=, stride=, globals=, block=, before= or last=");
             int& number = pattern.*key->field;
             if (!read_number(value, number) || number < key->least || number > most)
-                refuse(text("\"", word, "\": a whole number from ", key->least, " to ", most, " is expected"));
+                refuse("\"", word, "\": a whole number from ", key->least, " to ", most, " is expected");
             set.push_back(name);
         }
-        const auto has = [&](const char* name) { return std::find(set.begin(), set.end(), name) != set.end(); };
-        if (count == 0) refuse(text("heads ", given, " have no pattern; expected full, or KEY=NUMBER as in window=8"));
-        if (int(set.size()) < count && count > 1) refuse(text("heads ", given, ": full stands alone"));
-        if (has("dilation") && !has("window")) refuse(text("heads ", given, ": dilation= needs window="));
-        if ((has("before") || has("last")) && !has("block"))
-            refuse(text("heads ", given, ": before= and last= need block="));
+        const auto has = [&](const char* name) { return contains(set, name); };
+        if (count == 0) refuse("heads ", given, " have no pattern; expected full, or KEY=NUMBER as in window=8");
+        if (int(set.size()) < count && count > 1) refuse("heads ", given, ": full stands alone");
+        if (has("dilation") && !has("window")) refuse("heads ", given, ": dilation= needs window=");
+        if ((has("before") || has("last")) && !has("block")) refuse("heads ", given, ": before= and last= need block=");
         if (!set.empty() && pattern.window < 0 && (pattern.block == 0 || pattern.stride > 0)) pattern.window = 0;
         std::fill(all.begin() + range.begin(heads), all.begin() + range.end(heads), pattern);
     }
@@ -114,9 +113,7 @@ class ByHeadAttention : public SoftmaxAttention {
                 pattern.stride = 2 * h < shape_.heads ? 0 : l;
             }
         } else {
-            patterns = read_patterns(options.patterns, shape_.heads, [&](const std::string& why) {
-                throw BadUsage("patterns \"", options.patterns, "\": ", why);
-            });
+            patterns = read_patterns(options.patterns, shape_.heads);
         }
         add_groups(patterns);
     }

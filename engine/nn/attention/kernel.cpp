@@ -79,11 +79,10 @@ StateRule rule_of(const AttentionShape& s, const KernelOptions& o) {
 class KernelAttention : public StateAttention {
   public:
     KernelAttention(const AttentionPlace& at, const KernelOptions& o)
-        : StateAttention(at, rule_of(at.shape, o)),
-          map_(o.map),
-          query_(at.linear("query")),
-          key_(at.linear("key")),
-          value_(at.linear("value")) {
+        : StateAttention(at, rule_of(at.shape, o)), map_(o.map) {
+        query_ = at.linear("query");
+        key_ = at.linear("key");
+        value_ = at.linear("value");
         if (rule_.pack == StatePack::gated) gate_ = at.linear("gate", shape_.heads);
         if (map_ == FeatureKind::elu) return;
         const std::string path = at.path + ".features";
@@ -109,8 +108,7 @@ class KernelAttention : public StateAttention {
                            H, scale, map_, name);
     }
     Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const override {
-        return features(tape, query_.rotated(tape, x, positions, rotary_table, shape_.width, name_ + ".query"),
-                        name_ + ".query_features");
+        return features(tape, StateAttention::read(tape, x, positions, rotary_table), name_ + ".query_features");
     }
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const override {
         Tensor* k = key_.rotated(tape, x, positions, rotary_table, shape_.width, name + ".key");
@@ -121,7 +119,7 @@ class KernelAttention : public StateAttention {
     }
 
     FeatureKind map_;
-    Linear query_, key_, value_, gate_;
+    Linear key_, value_, gate_;
     // (features,C): random vectors of all heads. If `redraw` is not 0, the vectors are drawn again every `redraw`
     // steps.
     Tensor* random_ = nullptr;

@@ -43,10 +43,10 @@ class LambdaAttention : public StateAttention {
     LambdaAttention(const AttentionPlace& at, const LambdaOptions& o)
         : StateAttention(at, {at.shape.heads, at.shape.width / at.shape.heads, StatePack::exponential,
                               StateRead::linear, 1 / std::sqrt(double(at.shape.width / at.shape.heads)), 0}),
-          query_(at.linear("query")),
-          key_(at.linear("key")),
-          value_(at.linear("value")),
           reach_(name_ == "cross" ? 0 : o.reach) {
+        query_ = at.linear("query");
+        key_ = at.linear("key");
+        value_ = at.linear("value");
         if (reach_ > 0)
             distances_ = at.add("distances", {2 * reach_ + 1, shape_.width}, {Init::normal, shape_.deviation});
     }
@@ -72,7 +72,7 @@ class LambdaAttention : public StateAttention {
                    const AttentionContext& context) const override;
     Tensor* next_near(Tape& tape, const SegmentGraph& graph, const std::vector<Tensor*>& values) const;
 
-    Linear query_, key_, value_;
+    Linear key_, value_;
     int reach_;
     Tensor* distances_ = nullptr;  // e (2 reach + 1,C): a vector for each distance; null if reach_ is 0
 };

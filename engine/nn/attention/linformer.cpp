@@ -40,9 +40,10 @@ class LinformerAttention : public StateAttention {
         : StateAttention(at, {at.shape.heads, o.slots, o.value_weights ? StatePack::pair : StatePack::sum,
                               StateRead::attend, 1, 0}),
           of_all_heads_(o.sharing != "none"),
-          weights_(table(at, o)),
-          query_(at.linear("query")),
-          key_value_(at.linear("key_value", 2 * shape_.width)) {}
+          weights_(table(at, o)) {
+        query_ = at.linear("query");
+        key_value_ = at.linear("key_value", 2 * shape_.width);
+    }
 
   private:
     // Returns the table of weights of a layer. at.path is, for example, "encoder.layer.0.attention". If all layers of a
@@ -56,9 +57,6 @@ class LinformerAttention : public StateAttention {
         const Parameters::Shared shared(at.parameters, o.sharing == "layerwise");
         const int heads = o.sharing == "none" ? at.shape.heads : 1;
         return at.parameters.add(path, {at.shape.positions, heads * o.tables() * o.slots}, {Init::normal, 1});
-    }
-    Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const override {
-        return query_.rotated(tape, x, positions, rotary_table, shape_.width, name_ + ".query");
     }
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const override {
         if (!positions.data) positions = tape.ints(std::vector<int>(x->rows(), 0));
@@ -78,7 +76,7 @@ class LinformerAttention : public StateAttention {
     // E (P,H R): the weights of each of P positions for R slots in each of H heads. With value_weights, E and F of each
     // head are side by side: (P,H 2R). If all heads share one table, H is 1 in these shapes.
     Tensor* weights_;
-    Linear query_, key_value_;
+    Linear key_value_;
 };
 
 }  // namespace

@@ -45,16 +45,13 @@ class LunaCausalAttention : public StateAttention {
           rows_(o.slots),
           slots_(at.add("slots", {o.slots, shape_.width}, {Init::normal, 1})),
           pack_query_(at.linear("pack_query")),
-          pack_key_(at.linear("pack_key")),
-          query_(at.linear("query")),
-          key_value_(at.linear("key_value", o.tied ? shape_.width : 2 * shape_.width)) {
+          pack_key_(at.linear("pack_key")) {
+        query_ = at.linear("query");
+        key_value_ = at.linear("key_value", o.tied ? shape_.width : 2 * shape_.width);
         std::iota(rows_.begin(), rows_.end(), 0);
     }
 
   private:
-    Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const override {
-        return query_.rotated(tape, x, positions, rotary_table, shape_.width, name_ + ".query");
-    }
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const override {
         if (rotary_table && options_.tied)
             throw BadUsage(
@@ -73,7 +70,7 @@ class LunaCausalAttention : public StateAttention {
     LunaCausalOptions options_;
     std::vector<int> rows_;  // the indices of the l learned rows: 0 to l - 1
     Tensor* slots_;          // (l,C): the l learned rows P
-    Linear pack_query_, pack_key_, query_, key_value_;
+    Linear pack_query_, pack_key_, key_value_;
 };
 
 }  // namespace

@@ -42,7 +42,10 @@ class StateAttention : public ProjectedAttention {
         return project.rotated(tape, x, positions, rotary_table, (shape_.rotary_value ? 2 : 1) * shape_.width,
                                name + ".key_value");
     }
-    virtual Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const = 0;
+    // Computes the vectors with which the query rows x read the state: by default, the rotated queries.
+    virtual Tensor* read(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table) const {
+        return query_.rotated(tape, x, positions, rotary_table, shape_.width, name_ + ".query");
+    }
     // Computes what the state absorbs from the key rows x. The paths of the new tensors begin with `name`.
     virtual Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const = 0;
 
@@ -54,7 +57,7 @@ class StateAttention : public ProjectedAttention {
     }
 
     StateRule rule_;
-    Linear output_;
+    Linear output_, query_;  // the kinds declare the parameters of query_, because their order differs
 };
 
 }  // namespace masquerade
