@@ -43,11 +43,8 @@ void write_npy(const std::string& file, const View& view) {
     std::uint16_t length = std::uint16_t(header.size());
     std::string bytes("\x93NUMPY\x01\x00", 8);
     bytes.append(reinterpret_cast<const char*>(&length), 2) += header;
-    const OnHost numbers(view);
-    for (std::int64_t i = 0; i < view.count(); i++) {
-        double x = numbers[i];
-        bytes.append(reinterpret_cast<const char*>(&x), 8);
-    }
+    const std::vector<double> numbers = numbers_of(view);
+    bytes.append(reinterpret_cast<const char*>(numbers.data()), 8 * numbers.size());
     replace_file(file, bytes);
 }
 
