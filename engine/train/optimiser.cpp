@@ -37,33 +37,25 @@ void Optimiser::start_average(double decay) {
     copy(parameters_.values(), state(states_.size() - 1));
 }
 
-View Optimiser::average_of(Part part) const { return (parameters_.*part)(state(states_.size() - 1)); }
-
 // average += share (p - average), where p are the weights after update t and share = (1 - decay) / (1 - decay^t). After
 // the first update, t = 1, the share is 1, so the initial weights are forgotten. The first call of
 // weighted_sum_backward() adds -share * average to the average, and the second call adds share * p.
 void Optimiser::average(std::int64_t t) {
     if (decay_ == 0) return;
     const double share = (1 - decay_) / (1 - std::pow(decay_, double(t)));
-    const View less = written(4, {-share}), more = written(5, {share});
-    for (Part part : trained) {
-        const View average = average_of(part);
-        weighted_sum_backward(less, average, {average, true});
-        weighted_sum_backward(more, (parameters_.*part)(parameters_.values()), {average, true});
-    }
+    const View less = written(4, {-share}), more = written(5, {share}), average = averaged_weights();
+    weighted_sum_backward(less, average, {average, true});
+    weighted_sum_backward(more, weights(), {average, true});
 }
 
 void Optimiser::exchange_average() {
     if (decay_ == 0) return;
-    for (Part part : trained) {
-        const View weights = (parameters_.*part)(parameters_.values()), average = average_of(part);
-        const Buffer held(weights.bytes(), weights.device);
-        View between = weights;
-        between.data = held.data();
-        copy(weights, between);
-        copy(average, weights);
-        copy(between, average);
-    }
+    const Buffer held(weights().bytes(), parameters_.device());
+    View between = weights();
+    between.data = held.data();
+    copy(weights(), between);
+    copy(averaged_weights(), weights());
+    copy(between, averaged_weights());
     parameters_.round();
 }
 

@@ -52,9 +52,9 @@ class Optimiser {
     Parameters& parameters_;
 
   private:
-    using Part = View (Parameters::*)(const View&) const;
-    static constexpr Part trained[] = {&Parameters::matrices, &Parameters::vectors};
-    View average_of(Part part) const;
+    // The weights that update() changes, and their average.
+    View weights() const { return parameters_.trained(parameters_.values()); }
+    View averaged_weights() const { return parameters_.trained(state(states_.size() - 1)); }
     // Writes the numbers to the device buffer small_, from index `first` on.
     View written(int first, const std::vector<double>& numbers);
 
