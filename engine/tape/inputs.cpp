@@ -37,13 +37,14 @@ const char* Inputs::upload(const void* data, std::size_t bytes) {
 }
 
 Ints Inputs::ints(const std::vector<int>& numbers) {
-    const Ints on_host{numbers.data(), std::int64_t(numbers.size())};
-    if (device_ == Device::cpu || numbers.empty()) return on_host;
-    for (const UploadedInts& known : ints_)
-        if (known.host == on_host.data && known.device.count == on_host.count) return known.device;
-    const char* on_device = upload(on_host.data, numbers.size() * sizeof(int));
-    ints_.push_back({on_host.data, {reinterpret_cast<const int*>(on_device), on_host.count, on_host.data}});
-    return ints_.back().device;
+    const int* on_host = numbers.data();
+    const std::int64_t count = numbers.size();
+    if (device_ == Device::cpu || numbers.empty()) return {on_host, count};
+    for (const Ints& known : ints_)
+        if (known.on_host == on_host && known.count == count) return known;
+    const char* on_device = upload(on_host, numbers.size() * sizeof(int));
+    ints_.push_back({reinterpret_cast<const int*>(on_device), count, on_host});
+    return ints_.back();
 }
 
 }  // namespace masquerade

@@ -22,16 +22,12 @@ class Inputs {
     Ints ints(const std::vector<int>& numbers);
 
   private:
-    struct UploadedInts {
-        const int* host;
-        Ints device;
-    };
     const char* upload(const void* data, std::size_t bytes);
 
     Device device_;
     std::vector<Buffer> blocks_;  // the last block is being filled
     std::size_t used_ = 0;        // bytes used in the last block
-    std::vector<UploadedInts> ints_;
+    std::vector<Ints> ints_;      // the arrays of this step on the device
 };
 
 }  // namespace masquerade
