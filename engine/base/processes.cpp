@@ -2,7 +2,6 @@
 #include "engine/base/processes.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "engine/base/log.h"
 #include "engine/base/mpi_library.h"
 #include "engine/base/shared_library.h"
+#include "input/open_file.h"
 
 namespace masquerade {
 namespace {
@@ -79,9 +79,7 @@ void join_processes() {
     // Otherwise every process would print the same text and notes. Errors are still printed.
     if (rank > 0) {
         quiet_log = true;
-        const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-        dup2(nowhere, STDOUT_FILENO);
-        close(nowhere);
+        dup2(OpenFile("/dev/null", O_WRONLY), STDOUT_FILENO);
     }
     if (!mpi) return;
     const std::string path = find_library("libmasquerade_mpi.so", "MASQUERADE_MPI");

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "input/open_file.h"
 
 namespace masquerade {
 namespace fs = std::filesystem;
@@ -170,13 +171,9 @@ void remove_all(const std::string& path) {
 }
 
 void sync_to_disk(const std::string& path) {
-    int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const OpenFile file(path, O_RDONLY);
     if (file < 0) fail_to("open", path);
-    bool done = flush(file);
-    int reason = errno;
-    ::close(file);
-    errno = reason;
-    if (!done) fail_to("write", path);
+    if (!flush(file)) fail_to("write", path);
 }
 
 }  // namespace masquerade

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/io/file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,22 +18,14 @@ constexpr std::size_t piece = std::size_t(1) << 30;  // bytes per call of pread(
 FileReader::FileReader(const std::string& path)
     : path_((before_reading(path), path)),
       // without O_NONBLOCK, opening a pipe would wait for a writer
-      file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (file_ < 0) fail_to("open", path_);
+      file_(path, O_RDONLY | O_NONBLOCK) {
     struct stat about {};
-    const bool known = ::fstat(file_, &about) == 0;
-    if (known && S_ISREG(about.st_mode)) {
-        size_ = std::uint64_t(about.st_size);
-        return;
-    }
-    const int reason = known ? EISDIR : errno;
-    ::close(file_);
-    errno = reason;
-    if (!known || S_ISDIR(about.st_mode)) fail_to("open", path_);
-    throw BadInput("cannot open ", path_, ": it is a pipe or a device, and a regular file is expected");
+    if (file_ < 0 || ::fstat(file_, &about) != 0) fail_to("open", path_);
+    if (S_ISDIR(about.st_mode)) errno = EISDIR, fail_to("open", path_);
+    if (!S_ISREG(about.st_mode))
+        throw BadInput("cannot open ", path_, ": it is a pipe or a device, and a regular file is expected");
+    size_ = std::uint64_t(about.st_size);
 }
-
-FileReader::~FileReader() { ::close(file_); }
 
 void FileReader::read(std::uint64_t offset, void* data, std::size_t bytes) const {
     char* at = static_cast<char*>(data);

@@ -8,6 +8,7 @@
 #include "engine/base/error.h"
 #include "engine/base/write_file.h"
 #include "input/input.h"
+#include "input/open_file.h"
 
 namespace masquerade {
 
@@ -16,15 +17,13 @@ namespace masquerade {
 class FileReader {
   public:
     explicit FileReader(const std::string& path);
-    FileReader(const FileReader&) = delete;
-    ~FileReader();
     const std::string& path() const { return path_; }
     std::uint64_t size() const { return size_; }
     void read(std::uint64_t offset, void* data, std::size_t bytes) const;
 
   private:
     std::string path_;
-    int file_;
+    OpenFile file_;
     std::uint64_t size_ = 0;
 };
 

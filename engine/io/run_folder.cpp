@@ -231,22 +231,10 @@ RunFolder RunFolder::resume(const std::string& path) {
     return run;
 }
 
-RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
-    std::swap(path_, other.path_);
-    std::swap(chosen_, other.chosen_);
-    std::swap(lock_, other.lock_);
-    std::swap(keep, other.keep);
-    return *this;
-}
-
-RunFolder::~RunFolder() {
-    if (lock_ >= 0) ::close(lock_);
-}
-
 // Locks the folder. The lock ends when the RunFolder is destroyed or the process ends, even if the process is killed.
 // On a file system without locks, the folder is not locked.
 void RunFolder::lock() {
-    lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    lock_ = OpenFile(path_, O_RDONLY | O_DIRECTORY);
     if (lock_ < 0) fail_to("open", path_);
     if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         throw BadInput("another program is training into ", path_, "; stop it first, or choose another --out");

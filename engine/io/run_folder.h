@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "input/open_file.h"
+
 namespace masquerade {
 
 class RunFolder {
@@ -31,10 +33,6 @@ class RunFolder {
     static RunFolder open(const std::string& path);
     // Opens a run to continue it: locks the folder against a second writer and removes what a crash left behind.
     static RunFolder resume(const std::string& path);
-
-    RunFolder(RunFolder&& other) noexcept { *this = std::move(other); }
-    RunFolder& operator=(RunFolder&& other) noexcept;
-    ~RunFolder();
 
     const std::string& path() const { return path_; }
     std::string file(const std::string& name) const { return path_ + "/" + name; }
@@ -90,7 +88,7 @@ class RunFolder {
 
     std::string path_;
     std::int64_t chosen_ = -1;  // the step whose folder or link was named when the run was opened; -1 if none was
-    int lock_ = -1;             // file descriptor that holds the lock; -1 if the run was opened for reading
+    OpenFile lock_;             // holds the lock; no file is open if the run was opened for reading
 };
 
 // Moves the folder `fresh`, which lies in a PrivateFolder (a temporary folder), to `place`, and flushes the change to
