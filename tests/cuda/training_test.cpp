@@ -93,7 +93,7 @@ struct Training {
         const double norm = optimiser.norm();
         all.insert(all.end(), reinterpret_cast<const char*>(&norm), reinterpret_cast<const char*>(&norm + 1));
         for (const View& v : {parameters.gradients(), parameters.values(), parameters.rounded(),
-                              optimiser.first_moment(), optimiser.second_moment()}) {
+                              optimiser.state(0), optimiser.state(1)}) {
             if (!v.data) continue;
             const std::vector<char> bits = bits_of(v);
             all.insert(all.end(), bits.begin(), bits.end());
