@@ -71,7 +71,7 @@ Case stated(const std::string& letters, const std::vector<int>& sizes, OpNumber 
         std::istringstream in(found[1]);
         for (std::string size; std::getline(in, size, ',');) {
             std::int64_t& product = shape.size[shape.rank++];
-            for (char c : size) product *= std::isdigit(c) ? c - '0' : sizes.at(letters.find(c));
+            for (char letter : size) product *= std::isdigit(letter) ? letter - '0' : sizes.at(letters.find(letter));
         }
         const bool output = contains(of_backward, "View d" + name + "\\b");
         written |= output;

@@ -15,7 +15,6 @@ class OnTape {
     virtual ~OnTape() = default;
     virtual Tensor* operator()(const std::string& name) const = 0;
     Ints ints(const std::string& name) const { return memory.ints(name); }
-    RowNames rows() const { return memory.rows(); }
 
     Tape& tape;
     const Call& memory;
