@@ -30,15 +30,9 @@ struct KeySegment {
     int before = 0;          // position of the first row in its part (source or target) of the document
 };
 
-struct QuerySegment {
-    int begin = 0, end = 0;            // the rows [begin, end) of the query tensor
-    int document = 0;                  // index of the document in the batch; query segments of a document are adjacent
-    int sees_begin = 0, sees_end = 0;  // the key segments that it sees are SegmentGraph::sees[sees_begin, sees_end)
-    int self = -1;                     // index of the key segment that consists of the same rows; -1 if there is none
-    int offset = 0;                    // position in `self` of the first query row; in decoding, number of cached rows
-    Rule rule = Rule::full;            // says which keys of `self` a query row sees
-    // The fields from `window` to `block_last` form the pattern, which exists if window >= 0 or block > 0. A query at
-    // position i then sees a key of `self` only if the rule and at least one of these fields let the query see the key.
+// A pattern of positions, which exists if window >= 0 or block > 0. A query at position i then sees a key of
+// QuerySegment::self only if the rule and at least one of these fields let the query see the key.
+struct SegmentPattern {
     int window = -1;       // position i sees the positions j with |i - j| <= window * dilation; -1: no window
     int dilation = 1;      // only distances i - j that are multiples of dilation are in the window
     int stride = 0;        // with a window, i also sees all j where i - j is a multiple of stride; 0: no stride
@@ -46,6 +40,15 @@ struct QuerySegment {
     int block = 0;         // positions are cut into blocks of this size, for the next two fields; 0: no blocks
     int block_before = 0;  // position i sees its own block and this many blocks before it; -1: not even its own
     int block_last = 0;    // a query also sees the last `block_last` positions of every block
+};
+
+struct QuerySegment : SegmentPattern {
+    int begin = 0, end = 0;            // the rows [begin, end) of the query tensor
+    int document = 0;                  // index of the document in the batch; query segments of a document are adjacent
+    int sees_begin = 0, sees_end = 0;  // the key segments that it sees are SegmentGraph::sees[sees_begin, sees_end)
+    int self = -1;                     // index of the key segment that consists of the same rows; -1 if there is none
+    int offset = 0;                    // position in `self` of the first query row; in decoding, number of cached rows
+    Rule rule = Rule::full;            // says which keys of `self` a query row sees
     // true if the pattern also limits the key segments other than `self`. Window and stride then use distances in the
     // document; globals and blocks are counted within the source or the target.
     bool window_all = false;

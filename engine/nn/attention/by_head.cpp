@@ -8,8 +8,7 @@
 //   patterns  HEADS PATTERN, separated by "|"; if several entries name the same head, the last one counts
 //   HEADS     I:J, the heads from I to before J, indexed as in Python
 //   PATTERN   "full" (all that the mask allows), or one or more KEY=NUMBER
-//   KEY       window, dilation, stride, globals, block, before or last: the fields `window` to `block_last` of
-//             QuerySegment. A row sees a position if the window, the stride, the globals or the blocks allow it.
+//   KEY       window, dilation, stride, globals, block, before or last: the fields of SegmentPattern. A row sees a position if the window, the stride, the globals or the blocks allow it.
 //             The default is window=0 (a row sees its own position) or, with a block and no stride, no window.
 //
 // Heads that `patterns` does not name see all that the mask allows. If `patterns` is empty, the first half of all heads
@@ -32,25 +31,25 @@ constexpr int most = 16384;  // largest NUMBER in a pattern
 
 struct Key {
     const char* name;
-    int QuerySegment::*field;
+    int SegmentPattern::*field;
     int least;
 };
 constexpr Key keys_of_pattern[] = {
-    {"window", &QuerySegment::window, 0},   {"dilation", &QuerySegment::dilation, 1},
-    {"stride", &QuerySegment::stride, 1},   {"globals", &QuerySegment::globals, 0},
-    {"block", &QuerySegment::block, 1},     {"before", &QuerySegment::block_before, -1},
-    {"last", &QuerySegment::block_last, 0},
+    {"window", &SegmentPattern::window, 0},   {"dilation", &SegmentPattern::dilation, 1},
+    {"stride", &SegmentPattern::stride, 1},   {"globals", &SegmentPattern::globals, 0},
+    {"block", &SegmentPattern::block, 1},     {"before", &SegmentPattern::block_before, -1},
+    {"last", &SegmentPattern::block_last, 0},
 };
 
-bool same_pattern(const QuerySegment& a, const QuerySegment& b) {
+bool same_pattern(const SegmentPattern& a, const SegmentPattern& b) {
     return std::all_of(std::begin(keys_of_pattern), std::end(keys_of_pattern),
                        [&](const Key& key) { return a.*key.field == b.*key.field; });
 }
 
 // Reads the setting `patterns`, and returns a pattern for each head. Throws BadUsage if the setting is malformed.
-std::vector<QuerySegment> read_patterns(const std::string& setting, int heads) {
+std::vector<SegmentPattern> read_patterns(const std::string& setting, int heads) {
     const auto refuse = [&](const auto&... why) { throw BadUsage("patterns \"", setting, "\": ", why...); };
-    std::vector<QuerySegment> all(heads);
+    std::vector<SegmentPattern> all(heads);
     std::string words = setting;
     std::replace(words.begin(), words.end(), ',', ' ');
     std::istringstream in(words);
@@ -62,7 +61,7 @@ std::vector<QuerySegment> read_patterns(const std::string& setting, int heads) {
         if (read_range(given, range, most))
             refuse("\"", given, "\" is no range of heads; expected I:J, as in 0:2 window=8");
         if (range.begin(heads) >= range.end(heads)) refuse("\"", given, "\" names none of the ", heads, " heads");
-        QuerySegment pattern;
+        SegmentPattern pattern;
         int count = 0;
         std::vector<std::string> set;
         for (; parts >> word; count++) {
@@ -104,11 +103,11 @@ struct ByHeadOptions {
 class ByHeadAttention : public SoftmaxAttention {
   public:
     ByHeadAttention(const AttentionPlace& at, const ByHeadOptions& options) : SoftmaxAttention(at) {
-        std::vector<QuerySegment> patterns(shape_.heads);
+        std::vector<SegmentPattern> patterns(shape_.heads);
         if (options.patterns.empty()) {
             const int l = stride_or_root(0, shape_.positions);
             for (int h = 0; h < shape_.heads; h++) {
-                QuerySegment& pattern = patterns[h];
+                SegmentPattern& pattern = patterns[h];
                 pattern.window = 2 * h < shape_.heads ? l - 1 : 0;
                 pattern.stride = 2 * h < shape_.heads ? 0 : l;
             }
@@ -157,7 +156,7 @@ class ByHeadAttention : public SoftmaxAttention {
     // Heads that one attention op computes together. `queries` lists the query heads. A row of keys and values consists
     // of G keys, then G values, for G key/value heads; `keys` lists which of these 2 G parts the query heads use.
     struct Group {
-        QuerySegment pattern;  // only the fields `window` to `block_last` are used
+        SegmentPattern pattern;
         std::vector<int> queries, keys;
         int readers = 0;  // number of heads in `queries` for each key/value head
     };
@@ -165,11 +164,11 @@ class ByHeadAttention : public SoftmaxAttention {
     // In one attention op, every key/value head must serve the same number of query heads. Heads with the same pattern
     // are therefore in one group only if this number is equal for their key/value heads. For example, if two query
     // heads of key/value head 0 and one query head of key/value head 1 have the same pattern, they form two groups.
-    void add_groups(const std::vector<QuerySegment>& patterns) {
+    void add_groups(const std::vector<SegmentPattern>& patterns) {
         const int G = shape_.key_width() / (shape_.width / shape_.heads), readers = shape_.heads / G;
         for (int g = 0; g < G; g++)
             for (int first = g * readers; first < (g + 1) * readers; first++) {
-                const QuerySegment& pattern = patterns[first];
+                const SegmentPattern& pattern = patterns[first];
                 std::vector<int> same;
                 for (int h = g * readers; h < (g + 1) * readers; h++)
                     if (same_pattern(patterns[h], pattern)) same.push_back(h);

@@ -25,9 +25,9 @@
 namespace masquerade {
 namespace {
 
-// The parameters of a pattern: the fields `window` to `block_last` of QuerySegment. Each subclass declares some of
-// them as settings. settle() computes the parameters that depend on the number of positions.
-struct PatternOptions : QuerySegment {
+// Each subclass declares some fields of the pattern as settings. settle() computes the fields that depend on the number
+// of positions.
+struct PatternOptions : SegmentPattern {
     void settle(int /*positions*/) {}
     void add_stride(AttentionSettings& s, int* length) {
         s.add("stride", length,
@@ -93,7 +93,7 @@ class PatternAttention : public SoftmaxAttention {
     }
 
   private:
-    QuerySegment pattern_;  // only the fields `window` to `block_last` are used
+    SegmentPattern pattern_;
 };
 
 template <bool from_start>
@@ -108,12 +108,8 @@ constexpr AttentionKind row(const char* name, const char* what) {
 
 }  // namespace
 
-SegmentGraph with_pattern(SegmentGraph graph, const QuerySegment& pattern) {
-    for (QuerySegment& q : graph.queries) {
-        q.window = pattern.window, q.dilation = pattern.dilation;
-        q.stride = pattern.stride, q.globals = pattern.globals;
-        q.block = pattern.block, q.block_before = pattern.block_before, q.block_last = pattern.block_last;
-    }
+SegmentGraph with_pattern(SegmentGraph graph, const SegmentPattern& pattern) {
+    for (SegmentPattern& q : graph.queries) q = pattern;
     return graph;
 }
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Helpers of the kinds that are softmax attention under a fixed pattern of positions. A pattern consists of the fields
-// `window` to `block_last` of a QuerySegment.
+// Helpers of the kinds that are softmax attention under a fixed pattern of positions.
 #pragma once
 #include "engine/nn/attention/softmax.h"
 
 namespace masquerade {
 
-// Returns the graph with this pattern in all query segments. Only the fields `window` to `block_last` of `pattern` are
-// used.
-SegmentGraph with_pattern(SegmentGraph graph, const QuerySegment& pattern);
+// Returns the graph with this pattern in all query segments.
+SegmentGraph with_pattern(SegmentGraph graph, const SegmentPattern& pattern);
 
 // Returns the reason why a kind with a pattern cannot honour a mask, or an empty string. `from_start` says whether the
 // pattern counts positions from the first token of a text, as blocks and global positions do.
