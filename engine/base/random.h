@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Philox 4x32-10 (Salmon et al. 2011): random numbers as a function of a key and a counter, without state. The number
 // for one element of a tensor depends on the seed, the step, the name of the stream, and the element's document,
-// position and channel (column), but not on where the document is in a batch. All functions but drawn() and normal() are constexpr,
-// so that CUDA kernels can call them.
+// position and channel (column), but not on where the document is in a batch. All functions but drawn() and normal()
+// are constexpr, so that CUDA kernels can call them.
 #pragma once
 #include <cstdint>
 #include <string_view>

@@ -187,10 +187,10 @@ void set_calls(Case& c, Forward forward, Backward backward, Function function, O
     c.record = in_order(function, others...);
 }
 
-// Returns a case with the tensors of an op whose shapes ops.h states. Roles and types follow from the two lines of ops.h:
-// x is an input if the backward writes dx, and y is an output if the backward reads dy. `letters` names the sizes: with
-// "NC", N is sizes[0] and C is sizes[1]. The first letter counts the rows of the batch, so a tensor whose first size has
-// this letter is set to by_row(). Tensors with the shape (*) are matrices of the first two sizes.
+// Returns a case with the tensors of an op whose shapes ops.h states. Roles and types follow from the two lines of
+// ops.h: x is an input if the backward writes dx, and y is an output if the backward reads dy. `letters` names the
+// sizes: with "NC", N is sizes[0] and C is sizes[1]. The first letter counts the rows of the batch, so a tensor whose
+// first size has this letter is set to by_row(). Tensors with the shape (*) are matrices of the first two sizes.
 Case stated(const std::string& letters, const std::vector<int>& sizes, OpNumber forward);
 // Like stated(), and also sets the calls.
 template <class Forward, class Backward, class Function, class... Others>
