@@ -92,8 +92,8 @@ struct Training {
         std::vector<char> all = bits_of(loss->view());
         const double norm = optimiser.norm();
         all.insert(all.end(), reinterpret_cast<const char*>(&norm), reinterpret_cast<const char*>(&norm + 1));
-        for (const View& v : {parameters.gradients(), parameters.values(), parameters.rounded(),
-                              optimiser.state(0), optimiser.state(1)}) {
+        for (const View& v : {parameters.gradients(), parameters.values(), parameters.rounded(), optimiser.state(0),
+                              optimiser.state(1)}) {
             if (!v.data) continue;
             const std::vector<char> bits = bits_of(v);
             all.insert(all.end(), bits.begin(), bits.end());
