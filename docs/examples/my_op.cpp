@@ -31,7 +31,7 @@ HD A swish_point_grad(A dy, A x) {
 
 void swish_forward(View x, View y) {
     expect_same_shape("swish", "x", x, "y", y);
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         store_points(x.count(), y.as<S>(), false, point_call<swish_point<A>>(by_point<S>(x)));
     });
 }
@@ -40,7 +40,7 @@ void swish_backward(View dy, View x, Grad dx) {
     expect_same_shape("swish backward", "dy", dy, "x", x);
     expect_grad("swish backward", "dx", dx, x);
     if (!dx) return;
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         store_points(x.count(), dx.view.as<S>(), dx.add,
                      point_call<swish_point_grad<A>>(by_point<S>(dy), by_point<S>(x)));
     });

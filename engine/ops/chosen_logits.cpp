@@ -132,13 +132,13 @@ View as_rows(View h, int K) {
 // block, because the backward must then store gradients of 0.
 template <class F>
 void each_block(const View& h, const View& w, const View& b, F f) {
-    for_type(h.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(h.dtype, [&]<class S, class A>(S, A) {
         std::int64_t n = 0;
         do {
             const std::int64_t rows = rows_of_next_block(h.rows() - n, w.rows());
             const View logits{workspace<Logits, A>(rows * w.rows()), dtype_of<A>, h.device, {rows, w.rows()}, "logits"};
             linear_forward(rows_of(h, n, rows), w, b, logits);
-            f(Types<S, A>{}, n, logits);
+            f(S(), A(), n, logits);
             n += rows;
         } while (n < h.rows());
     });
@@ -148,7 +148,7 @@ void each_block(const View& h, const View& w, const View& b, F f) {
 
 void chosen_logits_forward(View h, View w, View b, View bias, Ints groups, Ints slots, Ints tokens, View z, View lse) {
     const int K = check("chosen_logits", h, w, bias, groups, slots, tokens);
-    each_block(as_rows(h, K), w, b, [&]<class S, class A>(Types<S, A>, std::int64_t n, View logits) {
+    each_block(as_rows(h, K), w, b, [&]<class S, class A>(S, A, std::int64_t n, View logits) {
         const Block<A> block{logits.as<A>(), bias.as<A>(), groups, slots, tokens, n, int(w.rows()), K};
         for_each_row(logits.rows(), Forward<A>{block, z.as<A>(), lse.as<A>()});
     });
@@ -160,7 +160,7 @@ void chosen_logits_backward(View dz, View dlse, View h, View w, View b, View bia
     if (!dh && !dw && !db && !dbias) return;
     h = as_rows(h, K);
     if (dh) dh.view = as_rows(dh.view, K);
-    each_block(h, w, b, [&]<class S, class A>(Types<S, A>, std::int64_t n, View logits) {
+    each_block(h, w, b, [&]<class S, class A>(S, A, std::int64_t n, View logits) {
         const std::int64_t rows = logits.rows(), V = w.rows();
         View dlogits = logits;
         dlogits.dtype = dtype_of<S>;

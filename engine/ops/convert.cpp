@@ -25,7 +25,7 @@ void run(const View& x, const Grad& y) {
 }
 
 void convert(const View& x, const Grad& y) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         if constexpr (std::is_same_v<A, float>) {
             if (y.view.dtype == DType::bf16)
                 run<S, bfloat16>(x, y);

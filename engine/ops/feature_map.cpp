@@ -15,9 +15,9 @@ namespace {
 template <class F>
 void for_rows(const View& t, const View& x, int heads, double scale, FeatureKind kind, F f) {
     const int R = int(t.columns() / heads), D = x ? int(x.columns() / heads) : 0;
-    for_type((x ? x : t).dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type((x ? x : t).dtype, [&]<class S, class A>(S, A) {
         auto run = [&](auto k) {
-            f(Types<S, A>{}, k,
+            f(S(), A(), k,
               FeatureRows<k(), S, A>{t.as<A>(), x.as<S>(), R, D, A(scale), A(feature_factor(kind, R))});
         };
         using K = FeatureKind;
@@ -44,7 +44,7 @@ void check(const char* op, const View& t, const View& x, int heads, FeatureKind 
 
 void feature_map_forward(View t, View x, int heads, double scale, FeatureKind kind, View y) {
     check("feature_map", t, x, heads, kind, "y", y);
-    for_rows(t, x, heads, scale, kind, [&]<class S, class A>(Types<S, A>, auto k, auto rows) {
+    for_rows(t, x, heads, scale, kind, [&]<class S, class A>(S, A, auto k, auto rows) {
         for_each_row(t.rows() * heads, FeatureForward<k(), S, A>{rows, y.as<A>()});
     });
 }
@@ -52,7 +52,7 @@ void feature_map_forward(View t, View x, int heads, double scale, FeatureKind ki
 void feature_map_backward(View dy, View t, View x, int heads, double scale, FeatureKind kind, Grad dt, Grad dx) {
     const char* op = "feature_map backward";
     check(op, t, x, heads, kind, "dy", dy);
-    for_rows(t, x, heads, scale, kind, [&]<class S, class A>(Types<S, A>, auto k, auto rows) {
+    for_rows(t, x, heads, scale, kind, [&]<class S, class A>(S, A, auto k, auto rows) {
         for_each_row(t.rows() * heads,
                      FeatureBackward<k(), S, A>{rows, dy.as<A>(), dt.view.as<A>(), dt.add, dx.view.as<S>(), dx.add});
     });

@@ -23,7 +23,7 @@ void backward(const View& dy, const View& x, const Grad& dx) {
 }  // namespace
 
 void glu_forward(View x, GateKind kind, View y) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         if (kind == GateKind::silu)
             forward<S, A, silu<A>>(x, y);
         else if (kind == GateKind::gelu)
@@ -35,7 +35,7 @@ void glu_forward(View x, GateKind kind, View y) {
 
 void glu_backward(View dy, View x, GateKind kind, Grad dx) {
     if (!dx) return;
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         if (kind == GateKind::silu)
             backward<S, A, silu<A>, silu_grad<A>>(dy, x, dx);
         else if (kind == GateKind::gelu)

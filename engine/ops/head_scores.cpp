@@ -28,12 +28,12 @@ void head_scores_forward(View x, View p, int heads, double scale, View y) {
     for (int h = 0; h < heads; h++)
         gemm(N, R, D, factor(at(x, h * D)), transposed(factor(at(p, h * D))), product(at(y, h * R)));
     for_type(y.dtype,
-             [&]<class S, class A>(Types<S, A>) { store_points<A>({y}, point_call<A, times<A>>(A(scale), y)); });
+             [&]<class S, class A>(S, A) { store_points<A>({y}, point_call<A, times<A>>(A(scale), y)); });
 }
 
 void head_scores_backward(View dy, View x, View p, int heads, double scale, Grad dx, Grad dp) {
     const std::int64_t N = x.rows(), R = p.rows(), D = x.columns() / heads;
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         // `numbers` first holds p times `scale`. Later, it holds dp before the multiplication by `scale`.
         A* numbers = workspace<Vectors, A>(p.count());
         const View beside{numbers, dy.dtype, p.device, p.shape, p.path};

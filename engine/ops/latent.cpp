@@ -31,7 +31,7 @@ int kls_of(const char* op, const View& kl, const View& x) {
 
 void normalise_forward(View x, int heads, View y, View inverse) {
     const int Z = int(x.columns()) / heads;
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         for_each_row(x.rows() * heads,
                      row_call<normalise_row<S, A, Lanes>>(by_row<S>(x, Z), by_row<S>(y, Z), by_row<A>(inverse, 1), Z));
     });
@@ -40,7 +40,7 @@ void normalise_forward(View x, int heads, View y, View inverse) {
 void normalise_backward(View dy, View y, View inverse, int heads, Grad dx) {
     if (!dx) return;
     const int Z = int(y.columns()) / heads;
-    for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(y.dtype, [&]<class S, class A>(S, A) {
         for_each_row(y.rows() * heads,
                      row_call<normalise_row_grad<S, A, Lanes>>(by_row<S>(dy, Z), by_row<S>(y, Z), by_row<A>(inverse, 1),
                                                                by_row<S>(dx.view, Z), dx.add, Z));

@@ -21,23 +21,18 @@
 
 namespace masquerade {
 
-// The storage type of a tensor, and the type in which ops compute with its numbers.
-template <class Storage, class Arithmetic>
-struct Types {
-    using S = Storage;
-    using A = Arithmetic;
-};
-
+// Calls f(S(), A()), where S is the C++ type in which a tensor is stored, and A the type in which ops compute with its
+// numbers.
 template <class F>
 void for_type(DType type, F f) {
     switch (type) {
-        case DType::f32: return f(Types<float, float>{});
-        case DType::bf16: return f(Types<bfloat16, float>{});
+        case DType::f32: return f(float(), float());
+        case DType::bf16: return f(bfloat16(), float());
 #ifdef HAS_WARPS
         default: throw Error("no CUDA form for ", name_of(type));
 #else
-        case DType::f64: return f(Types<double, double>{});
-        case DType::c128: return f(Types<complex, complex>{});
+        case DType::f64: return f(double(), double());
+        case DType::c128: return f(complex(), complex());
 #endif
     }
 }
@@ -197,7 +192,7 @@ HD std::int64_t count_below(const int* ascending, std::int64_t count, std::int64
 // in float.
 template <class F>
 void for_latent(const View& v, F f) {
-    for_type(v.dtype, [&]<class S, class A>(Types<S, A>) { f(A()); });
+    for_type(v.dtype, [&]<class S, class A>(S, A) { f(A()); });
 }
 
 }  // namespace DEVICE

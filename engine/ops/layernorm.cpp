@@ -69,7 +69,7 @@ void run_backward(const View& dy, const View& x, const View& mean, const View& r
 }  // namespace
 
 void layernorm_forward(View x, View w, View b, double eps, View y, View mean, View rstd) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
                          return row_call<layernorm_row<S, A, Lanes>>(x, w.as<A>(), b.as<A>(), y, mean, rstd,
                                                                      int(x.columns()), eps);
@@ -78,7 +78,7 @@ void layernorm_forward(View x, View w, View b, double eps, View y, View mean, Vi
 }
 
 void layernorm_backward(View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         const auto row = in_packets<S>([&]<class Lanes>(Lanes) {
             return row_call<store_layernorm_grad<S, A, Lanes>>(dy, x, w.as<A>(), mean, rstd, dx, int(x.columns()));
         });
@@ -88,7 +88,7 @@ void layernorm_backward(View dy, View x, View w, View mean, View rstd, Grad dx, 
 
 void residual_norm_forward(View x, View f, RowNames rows, DropoutRule rule, View w, View b, double eps, View y, View s,
                            View mean, View rstd) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         const int C = int(x.columns());
         const Drop<A> drop = checked_drop<A>("residual_norm", f, rows, rule);
         for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
@@ -102,7 +102,7 @@ void residual_norm_forward(View x, View f, RowNames rows, DropoutRule rule, View
 
 void residual_norm_backward(View dy, View s, RowNames rows, DropoutRule rule, View w, View mean, View rstd, Grad dx,
                             Grad df, Grad dw, Grad db) {
-    for_type(s.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(s.dtype, [&]<class S, class A>(S, A) {
         const Drop<A> drop = checked_drop<A>("residual_norm backward", s, rows, rule);
         const auto row = in_packets<S>([&]<class Lanes>(Lanes) {
             return row_call<residual_row_grad<S, A, Lanes>>(dy, s, w.as<A>(), mean, rstd, drop, Number(), dx, df,

@@ -94,7 +94,7 @@ LocalRows<S, A> rows_of(const std::vector<int>& near, const View& q, const View&
 void local_lambda_forward(View q, View e, Views v, const SegmentGraph& graph, int heads, View y) {
     const int reach = reach_of("local_lambda", e, v, graph, heads, y);
     const std::vector<int> near = near_keys(graph, int(y.rows()), reach);
-    for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(y.dtype, [&]<class S, class A>(S, A) {
         const std::int64_t rows = y.rows() * heads;
         A* weights = workspace<WeightTag, A>(rows * e.rows());
         for_each_row(rows, Forward<S, A>{rows_of<S, A>(near, q, e, v, heads), weights, y.as<S>()});
@@ -107,7 +107,7 @@ void local_lambda_backward(View dy, View q, View e, Views v, const SegmentGraph&
     const int reach = reach_of(op, e, v, graph, heads, dy);
     for (int s = 0; s < dv.count; s++) expect_grad(op, "dv", dv[s], v[s]);
     const std::vector<int> near = near_keys(graph, int(dy.rows()), reach), queries = queries_near(near, v);
-    for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(dy.dtype, [&]<class S, class A>(S, A) {
         const std::int64_t numbers = dy.rows() * heads * e.rows();
         A *weights = workspace<WeightTag, A>(numbers), *asked = workspace<AskedTag, A>(numbers);
         const LocalRows<S, A> of = rows_of<S, A>(near, q, e, v, heads);

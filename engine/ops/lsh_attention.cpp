@@ -263,7 +263,7 @@ void lsh_attention_forward(View q, View k, View v, View rotations, const Segment
     const char* op = "lsh_attention";
     check_call(op, q, rotations, rule, y, lse);
     const std::vector<int> numbers = list_plan_numbers(op, graph, q.rows(), y.rows());
-    for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(q.dtype, [&]<class S, class A>(S, A) {
         const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, y.rows(), rule);
         for_each_row(lse.count(), Forward<S, A>{pairs, y.as<S>(), lse.as<A>()});
     });
@@ -274,7 +274,7 @@ void lsh_attention_backward(View dy, View q, View k, View v, View rotations, Vie
     const char* op = "lsh_attention backward";
     check_call(op, q, rotations, rule, y, lse);
     const std::vector<int> numbers = list_plan_numbers(op, graph, q.rows(), y.rows());
-    for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(q.dtype, [&]<class S, class A>(S, A) {
         const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, y.rows(), rule);
         for_each_row(q.rows() * rule.attention.heads,
                      Backward<S, A>{pairs, dy.as<S>(), y.as<S>(), lse.as<A>(), dq.view.as<S>(), dk.view.as<S>(),

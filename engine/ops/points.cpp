@@ -24,16 +24,16 @@ HD A add_point(A a, A b) {
 }  // namespace
 
 void tanh_forward(View x, View y) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) { store_points<S>({y}, point_call<S, tanh_point<A>>(x)); });
+    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S>({y}, point_call<S, tanh_point<A>>(x)); });
 }
 
 void tanh_backward(View dy, View y, Grad dx) {
     for_type(y.dtype,
-             [&]<class S, class A>(Types<S, A>) { store_points<S>(dx, point_call<S, tanh_point_grad<A>>(dy, y)); });
+             [&]<class S, class A>(S, A) { store_points<S>(dx, point_call<S, tanh_point_grad<A>>(dy, y)); });
 }
 
 void gelu_forward(View x, GeluKind kind, View y) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         if (kind == GeluKind::tanh)
             store_points<S>({y}, point_call<S, gelu_tanh<A>>(x));
         else
@@ -42,7 +42,7 @@ void gelu_forward(View x, GeluKind kind, View y) {
 }
 
 void gelu_backward(View dy, View x, GeluKind kind, Grad dx) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         if (kind == GeluKind::tanh)
             store_points<S>(dx, point_call<S, along<A, gelu_tanh_grad<A>>>(dy, x));
         else
@@ -51,31 +51,31 @@ void gelu_backward(View dy, View x, GeluKind kind, Grad dx) {
 }
 
 void silu_forward(View x, View y) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) { store_points<S>({y}, point_call<S, silu<A>>(x)); });
+    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S>({y}, point_call<S, silu<A>>(x)); });
 }
 
 void silu_backward(View dy, View x, Grad dx) {
     for_type(x.dtype,
-             [&]<class S, class A>(Types<S, A>) { store_points<S>(dx, point_call<S, along<A, silu_grad<A>>>(dy, x)); });
+             [&]<class S, class A>(S, A) { store_points<S>(dx, point_call<S, along<A, silu_grad<A>>>(dy, x)); });
 }
 
 void squared_relu_forward(View x, View y) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) { store_points<S>({y}, point_call<S, squared_relu<A>>(x)); });
+    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S>({y}, point_call<S, squared_relu<A>>(x)); });
 }
 
 void squared_relu_backward(View dy, View x, Grad dx) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         store_points<S>(dx, point_call<S, along<A, squared_relu_grad<A>>>(dy, x));
     });
 }
 
 void add_forward(View a, View b, View y) {
-    for_type(a.dtype, [&]<class S, class A>(Types<S, A>) { store_points<S>({y}, point_call<S, add_point<A>>(a, b)); });
+    for_type(a.dtype, [&]<class S, class A>(S, A) { store_points<S>({y}, point_call<S, add_point<A>>(a, b)); });
 }
 
 // da = dy,  db = dy. If a and b are the same tensor, the caller sets db.add, so that dy is added a second time.
 void add_backward(View dy, Grad da, Grad db) {
-    for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(dy.dtype, [&]<class S, class A>(S, A) {
         for (const Grad& d : {da, db}) store_points<S>(d, by_point<S>(dy));
     });
 }

@@ -16,7 +16,7 @@ struct WeightTerm {
 }  // namespace
 
 void rms_norm_forward(View x, View w, double eps, View y, View inverse) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
                          return row_call<rms_norm_row<S, A, Lanes>>(x, w.as<A>(), y, inverse, int(x.columns()), eps);
                      }));
@@ -24,7 +24,7 @@ void rms_norm_forward(View x, View w, double eps, View y, View inverse) {
 }
 
 void rms_norm_backward(View dy, View x, View w, View inverse, Grad dx, Grad dw) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         const int C = int(x.columns());
         const auto row = in_packets<S>([&]<class Lanes>(Lanes) {
             return row_call<rms_norm_row_grad<S, A, Lanes>>(dy, x, w.as<A>(), inverse, dx, C);

@@ -19,7 +19,7 @@ void turn(const View& x, const Ints& positions, const View& rotary_table, int co
     check_rotary(x, positions, rotary_table, columns);
     const bool in_place = x.data == y.view.data && !y.add;  // if true, y already has the columns that are not rotated
     const int D = int(rotary_table.columns()), C = in_place ? columns : int(x.columns());
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         auto run = [&](auto adds) {
             for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
                              return row_call<turn_row<S, A, adds(), Lanes>>(x,

@@ -19,7 +19,7 @@ HD void move_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, S> y, bool add, 
 // Calls move_row() for row from[m] of x and row to[m] of y, for m < count. A null pointer `from` stands for
 // from[m] = m, and a null pointer `to` for to[m] = m. An absent view x stands for rows of zeros.
 void move(std::int64_t count, const View& x, const int* from, const int* to, const View& y, bool add) {
-    for_type(y.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(y.dtype, [&]<class S, class A>(S, A) {
         for_each_row(count, in_packets<S>([&]<class Lanes>(Lanes) {
                          return row_call<move_row<S, Lanes>>(chosen_row<S>(x, from), chosen_row<S>(y, to), add,
                                                              int(y.columns()));
@@ -94,7 +94,7 @@ void gather_rows_backward(View dy, Ints rows, Grad dx) {
 
 void max_rows_forward(View x, Ints first, View y) {
     expect_parts("max_rows", "first rows", first, y.rows(), x.rows(), x);
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         for_each_row(y.rows(), row_call<max_row<S, A>>(x.as<S>(), first, y, int(x.columns())));
     });
 }
@@ -102,7 +102,7 @@ void max_rows_forward(View x, Ints first, View y) {
 void max_rows_backward(View dy, View x, Ints first, Grad dx) {
     expect_parts("max_rows backward", "first rows", first, dy.rows(), x.rows(), x);
     if (!dx) return;
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         for_each_row(dy.rows(),
                      row_call<max_row_grad<S, A>>(dy, x.as<S>(), first, dx.view.as<S>(), dx.add, int(x.columns())));
     });
@@ -115,7 +115,7 @@ void store_rows(View x, Ints rows, View y) {
 
 void replace_rows_forward(View x, Ints which, View u, View y) {
     expect_rows("replace_rows", "row of u", which, u, true);
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
                          return row_call<replace_row<S, Lanes>>(x, u.as<S>(), which, y, int(x.columns()));
                      }));
@@ -124,7 +124,7 @@ void replace_rows_forward(View x, Ints which, View u, View y) {
 
 void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
     if (du) expect_rows("replace_rows backward", "row of du", which, du.view, true);
-    for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(dy.dtype, [&]<class S, class A>(S, A) {
         for_each_row(dy.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
                          return row_call<replace_row_grad<S, Lanes>>(dy, which, dx, du.view.as<S>(), du.add,
                                                                      int(dy.columns()));

@@ -28,11 +28,11 @@ struct WeightTerm {
 }  // namespace
 
 void scale_columns_forward(View x, View w, View y) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) { for_each_row(x.rows(), scaled<S, A>(x, w, {y, false})); });
+    for_type(x.dtype, [&]<class S, class A>(S, A) { for_each_row(x.rows(), scaled<S, A>(x, w, {y, false})); });
 }
 
 void scale_columns_backward(View dy, View x, View w, Grad dx, Grad dw) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         const int C = int(x.columns());
         for_each_row_and_sums(x.rows(), C, scaled<S, A>(dy, w, dx),
                               ColumnSum(dw, matrix_term<S, A>(WeightTerm(), dy, x)));

@@ -373,14 +373,14 @@ Sorting<A> sorted(const View& q, const View& kv, const SinkhornRule& rule, const
 
 void sinkhorn_forward(View q, View kv, const SegmentGraph& graph, SinkhornRule rule, View y) {
     const std::vector<int> numbers = check_call("sinkhorn", q, kv, graph, rule, y);
-    for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(q.dtype, [&]<class S, class A>(S, A) {
         for_each_row(y.rows(), Mix<S, A>{sorted<S, A>(q, kv, rule, numbers), kv.as<S>(), y.as<S>()});
     });
 }
 
 void sinkhorn_backward(View dy, View q, View kv, const SegmentGraph& graph, SinkhornRule rule, Grad dq, Grad dkv) {
     const std::vector<int> numbers = check_call("sinkhorn backward", q, kv, graph, rule, dy);
-    for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(q.dtype, [&]<class S, class A>(S, A) {
         const auto m = sorted<S, A>(q, kv, rule, numbers);
         for_each_row(std::int64_t(m.plan.blocks) * m.heads, WeightsGrad<S, A>{m, kv.as<S>(), dy.as<S>()});
         for_each_long_row(std::int64_t(m.plan.groups) * m.heads, NormaliseGrad<A>{m});

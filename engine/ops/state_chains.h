@@ -189,7 +189,7 @@ void start_pieces(const Chains<S, X, A>& chains, const A* before) {
 // Calls f(S(), X(), A()), where X is the type of x: S if queries attend to the slots, else A.
 template <class F>
 void for_types(DType type, const StateRule& rule, F f) {
-    for_type(type, [&]<class S, class A>(Types<S, A>) {
+    for_type(type, [&]<class S, class A>(S, A) {
         if (rule.read == StateRead::attend)
             f(S(), S(), A());
         else

@@ -36,7 +36,7 @@ int half(const char* op, const View& x) {
 void swiglu_forward(View x, View y) {
     const int F = half("swiglu", x);
     expect_shape("swiglu", "y", y, {x.rows(), F}, x.dtype);
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         for_each_row(x.rows(), row_call<swiglu_row<S, A, Lanes>>(x, y, F));
     });
 }
@@ -46,7 +46,7 @@ void swiglu_backward(View dy, View x, Grad dx) {
     expect_shape("swiglu backward", "dy", dy, {x.rows(), F}, x.dtype);
     expect_grad("swiglu backward", "dx", dx, x);
     if (!dx) return;
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         for_each_row(x.rows(), row_call<swiglu_row_grad<S, A, Lanes>>(dy, x, dx, F));
     });
 }

@@ -47,7 +47,7 @@ void embedding_backward(View dy, Ints ids, Grad dw) {
     for (std::int64_t v = 0; v < V; v++) starts[v + 2] += starts[v + 1];
     for (std::int64_t n = 0; n < ids.count; n++) order[starts[ids[n] + 1]++] = int(n);
 
-    for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(dy.dtype, [&]<class S, class A>(S, A) {
         const S* from = dy.as<S>();
         A* to = dw.view.as<A>();
         parallel_each((V + ids_a_piece - 1) / ids_a_piece, [&](std::int64_t piece) {

@@ -454,7 +454,7 @@ void attention_backward(View dy, View q, Views kv, View y, View lse, const Segme
     check_attention_gradients(op, kv, dkv);
     const int D = int(q.columns()) / rule.heads;
     float* delta = workspace<Delta>(q.rows() * rule.heads);
-    for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(q.dtype, [&]<class S, class A>(S, A) {
         for_tile_sizes<S>(D, graph, [&](auto sizes) {
             using Sizes = decltype(sizes);
             BackwardInput<S> input{attention_input<Sizes>(op, q, kv, graph, rule), dy.as<S>(), y.as<S>(),

@@ -172,7 +172,7 @@ void attention_forward(View q, Views kv, const SegmentGraph& graph, AttentionRul
     const char* op = "attention_forward";
     check_attention_tensors(op, q, kv, rule, lse);
     const int D = int(q.columns()) / rule.heads;
-    for_type(q.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(q.dtype, [&]<class S, class A>(S, A) {
         for_tile_sizes<S>(D, graph, [&](auto sizes) {
             using Sizes = decltype(sizes);
             auto input = attention_input<Sizes>(op, q, kv, graph, rule);

@@ -162,7 +162,7 @@ void cross_entropy_forward(View h, View w, View b, Ints targets, View weights, d
                     b1,
                     n == 0};
         if (h1) block.h1 = rows_of(h1, n, rows);
-        for_type(h.dtype, [&]<class S, class A>(Types<S, A>) { run_block<S>(block); });
+        for_type(h.dtype, [&]<class S, class A>(S, A) { run_block<S>(block); });
         n += rows;
     } while (n < h.rows());
     if (total) weighted_sum_forward(loss, weights, total);

@@ -174,7 +174,7 @@ void embedding_backward(View dy, Ints ids, Grad dw) {
     while ((V - 1) >> (passes * digit_bits) > 0) passes++;
     launch<sort_kernel>(1, 32 * sort_warps, 0, ids.data, n, passes, sorted_ids, sorted_rows);
     const int last = (passes - 1) % 2 * n;
-    for_type(dy.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(dy.dtype, [&]<class S, class A>(S, A) {
         const S* from = dy.as<S>();
         const bool packed = rows_in_packets(from, C) && rows_in_packets(dw.view.as<float>(), C);
         const auto launch_one = packed ? launch_sums<per_packet<S>, S> : launch_sums<1, S>;

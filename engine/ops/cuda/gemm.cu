@@ -79,7 +79,7 @@ const void* rounded(const View& bias, std::int64_t n) {
 // Computes the column sums of x(M,O) in float, in the same order as on the CPU. Stores them in sums(O) or, if sums.add
 // is set, adds them to sums(O).
 void column_sums(std::int64_t M, const DeviceFactor& x, const Grad& sums) {
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         const int O = int(sums.view.count());
         const MatrixTerm<S, A, 1, Element> term{{static_cast<const S*>(x.data)}, row_step(x, O), Element()};
         launch_column_sums(M, O, ColumnSum(sums, term));

@@ -94,7 +94,7 @@ void query_key_value_forward(View x, View wq, View bq, View wkv, View bkv, View 
     both.data = workspace<QueryKeyValue, char>(std::int64_t(both.bytes()));
     linear_forward(x, w, b, both);
     const int D = int(rotary_table.columns()), Q = int(q.columns()), K = int(kv.columns());
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
                          return row_call<separate_row<S, A, Lanes>>(both, chosen_row<A>(rotary_table, positions.data),
                                                                     q, kv, turned, D, Q, K);
@@ -114,7 +114,7 @@ void query_key_value_backward(View dq, View dkv, View x, View wq, View wkv, View
     both.shape = {x.rows(), w.rows()};
     both.data = workspace<QueryKeyValueGrad, char>(std::int64_t(both.bytes()));
     const int D = int(rotary_table.columns()), Q = int(dq.columns()), K = int(dkv.columns());
-    for_type(x.dtype, [&]<class S, class A>(Types<S, A>) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
         for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
                          return row_call<join_row<S, A, Lanes>>(dq, dkv, chosen_row<A>(rotary_table, positions.data),
                                                                 both, turned, D, Q, K);
