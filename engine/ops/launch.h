@@ -65,34 +65,9 @@ template <class Tag>
 const int* table_of(const std::vector<int>& numbers) {
     return numbers.data();
 }
-#endif
 
-#ifdef HAS_WARPS
-// Calls each stage(lanes, row) for every row, one warp per row. A stage is a function object whose operator() is marked
-// HD (math/lanes.h). A stage may read what earlier stages have written to the same row.
-template <class... Stages>
-void for_each_row(std::int64_t rows, Stages... stages) {
-    launch_rows(rows, stages...);
-}
-// Like for_each_row(), for rows that take long to compute. On the CPU, the next free thread takes the next row, whereas
-// for_each_row() gives each thread an equal share of the rows. On CUDA, each thread may have more registers.
-template <class F>
-void for_each_long_row(std::int64_t rows, F f) {
-    launch_rows_by<1>(rows, f);
-}
-template <class F>
-void for_each_point(std::int64_t n, F f) {
-    launch_points(n, f);
-}
-template <class S, class F>
-void store_points(std::int64_t n, S* to, bool add, F f) {
-    launch_points(n, StorePoint<S, F>{to, add, f});
-}
-template <class A, class F, class... Terms>
-void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Terms>... sums) {
-    launch_rows_and_sums(rows, columns, f, sums...);
-}
-#else
+// For CUDA, launch.cuh defines the following functions.
+//
 // Calls each stage(lanes, row) for every row. Rows are processed eight at a time: a stage runs on all eight rows before
 // the next stage begins. This order is allowed, because a stage reads only what earlier stages have written to the same
 // row.
@@ -109,6 +84,8 @@ void for_each_row(std::int64_t rows, Stages... stages) {
         }
     });
 }
+// Like for_each_row(), for rows that take long to compute: the next free thread takes the next row, whereas
+// for_each_row() gives each thread an equal share of the rows.
 template <class F>
 void for_each_long_row(std::int64_t rows, F f) {
     parallel_each(rows, [&](std::int64_t row) { f(OneLane{}, row); });

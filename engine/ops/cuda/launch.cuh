@@ -67,29 +67,37 @@ void launch_rows_by(std::int64_t rows, Stages... stages) {
     launch<rows_kernel<blocks, Stages...>>(blocks_for(rows, warps_a_block), threads_a_block, 0, rows, stages...);
 }
 
+// Calls each stage(lanes, row) for every row, one warp per row. A stage is a function object whose operator() is marked
+// HD (math/lanes.h). A stage may read what earlier stages have written to the same row.
 template <class... Stages>
-void launch_rows(std::int64_t rows, Stages... stages) {
+void for_each_row(std::int64_t rows, Stages... stages) {
     launch_rows_by<2>(rows, stages...);
 }
 template <class... Packed, class... Plain>
-void launch_rows(std::int64_t rows, const TwoForms<Packed, Plain>&... stages) {
+void for_each_row(std::int64_t rows, const TwoForms<Packed, Plain>&... stages) {
     if ((fits_packets(stages.packed) && ...))
-        launch_rows(rows, stages.packed...);
+        for_each_row(rows, stages.packed...);
     else
-        launch_rows(rows, stages.plain...);
+        for_each_row(rows, stages.plain...);
+}
+
+// Like for_each_row(), for rows that take long to compute: each thread may have more registers.
+template <class F>
+void for_each_long_row(std::int64_t rows, F f) {
+    launch_rows_by<1>(rows, f);
 }
 
 template <class F, class A, class... Terms>
-void launch_rows_and_sums(std::int64_t rows, int columns, const F& f, const ColumnSum<A, Terms>&... sums) {
-    launch_rows(rows, f);
+void for_each_row_and_sums(std::int64_t rows, int columns, const F& f, const ColumnSum<A, Terms>&... sums) {
+    for_each_row(rows, f);
     launch_column_sums(rows, columns, sums...);
 }
 template <class Packed, class Plain, class A, class... Terms>
-void launch_rows_and_sums(std::int64_t rows, int columns, const TwoForms<Packed, Plain>& f,
+void for_each_row_and_sums(std::int64_t rows, int columns, const TwoForms<Packed, Plain>& f,
                           const ColumnSum<A, Terms>&... sums) {
     constexpr int n = columns_of_lane<Terms...>;
     if (columns <= 0 || !(sums.to && ...) || !terms_in_packets(sums.term...) || !fits_packets(f.packed)) {
-        launch_rows(rows, f);
+        for_each_row(rows, f);
         return launch_column_sums(rows, columns, sums...);
     }
     const auto start = [&](unsigned chunks, int width, float* parts) {
@@ -100,16 +108,21 @@ void launch_rows_and_sums(std::int64_t rows, int columns, const TwoForms<Packed,
 }
 
 template <class F>
-void launch_points(std::int64_t n, F f) {
+void for_each_point(std::int64_t n, F f) {
     if (n <= 0) return;
     launch<points_kernel<F>>(blocks_for(n, points_a_block), points_a_block, 0, n, f);
 }
 
 template <class S, class F>
-void launch_points(std::int64_t n, StorePoint<S, F> store) {
+void for_each_point(std::int64_t n, StorePoint<S, F> store) {
     constexpr int count = per_group<S>;
     const bool aligned = is_aligned(store.to, 16) && loads_aligned<count>(store.f);
-    launch_points((n + count - 1) / count, StoreGroup<S, F>{n, aligned, store});
+    for_each_point((n + count - 1) / count, StoreGroup<S, F>{n, aligned, store});
+}
+
+template <class S, class F>
+void store_points(std::int64_t n, S* to, bool add, F f) {
+    for_each_point(n, StorePoint<S, F>{to, add, f});
 }
 
 template <class Tag>

@@ -2,7 +2,7 @@
 // Rows that a warp reads and writes by packets of 16 bytes. A row function whose parameters are of type Row<Lanes, T>
 // (math/lanes.h) can be compiled for GroupLanes: each lane then computes `count` consecutive columns at a time. All
 // rows must then be aligned, and their widths must be multiples of `count`. in_packets() of launch.h makes two function
-// objects of a row, one for GroupLanes and one for WarpLanes. launch_rows() of launch.cuh chooses one of them.
+// objects of a row, one for GroupLanes and one for WarpLanes. for_each_row() of launch.cuh chooses one of them.
 #pragma once
 #include <utility>
 
