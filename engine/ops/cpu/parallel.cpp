@@ -158,7 +158,7 @@ namespace detail {
 
 void run_pieces(std::int64_t pieces, void (*piece)(void*, std::int64_t), void* context) {
     static Pool pool;
-    if (inside_piece || threads() == 1) {
+    if (pieces <= 1 || inside_piece || threads() == 1) {
         for (std::int64_t i = 0; i < pieces; i++) piece(context, i);
         return;
     }

@@ -2,9 +2,8 @@
 // Runs the work of CPU ops on several threads. The work is cut into pieces, and a free thread runs the next piece. The
 // result of a piece must not depend on the thread that runs it.
 #pragma once
+#include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <type_traits>
 
 namespace masquerade {
 
@@ -24,36 +23,20 @@ template <class F, class... Numbers>
 }
 }  // namespace detail
 
-// Cuts [0, n) into at most n / grain pieces (rounded up), but not more than one per thread, and calls f(begin, end)
-// for each piece. A single piece runs in the calling thread.
-template <class F>
-void parallel_for(std::int64_t n, std::int64_t grain, F f) {
-    if (n <= 0) return;
-    std::int64_t most = std::int64_t(threads()), pieces = (n + grain - 1) / grain;
-    if (pieces > most) pieces = most;
-    if (pieces <= 1) return detail::call(f, std::int64_t(0), n);
-    struct Context {
-        F* f;
-        std::int64_t n, pieces;
-    } context{&f, n, pieces};
-    detail::run_pieces(
-        pieces,
-        [](void* p, std::int64_t i) {
-            auto& c = *static_cast<Context*>(p);
-            detail::call(*c.f, c.n * i / c.pieces, c.n * (i + 1) / c.pieces);
-        },
-        &context);
-}
-
-// Calls f(i) for i in [0, n). Each i is a piece of work, which the next free thread runs.
+// Calls f(i) for i in [0, n). Each i is a piece of work, which the next free thread runs. A single piece runs in the
+// calling thread.
 template <class F>
 void parallel_each(std::int64_t n, F f) {
-    if (n <= 1 || threads() <= 1) {
-        for (std::int64_t i = 0; i < n; i++) detail::call(f, i);
-        return;
-    }
     detail::run_pieces(
         n, [](void* p, std::int64_t i) { detail::call(*static_cast<F*>(p), i); }, &f);
+}
+
+// Cuts [0, n) into at most n / grain pieces (rounded up), but not more than one per thread, and calls f(begin, end)
+// for each piece.
+template <class F>
+void parallel_for(std::int64_t n, std::int64_t grain, F f) {
+    const std::int64_t pieces = std::min<std::int64_t>((n + grain - 1) / grain, threads());
+    parallel_each(pieces, [&](std::int64_t i) { detail::call(f, n * i / pieces, n * (i + 1) / pieces); });
 }
 
 }  // namespace masquerade
