@@ -30,14 +30,14 @@ HD A swish_point_grad(A dy, A x) {
 }
 
 void swish_forward(View x, View y) {
-    expect_same_shape("swish", "x", x, "y", y);
+    expect_shape("swish", "y", y, x.shape, x.dtype);
     for_type(x.dtype, [&]<class S, class A>(S, A) {
         store_points(x.count(), y.as<S>(), false, point_call<swish_point<A>>(by_point<S>(x)));
     });
 }
 
 void swish_backward(View dy, View x, Grad dx) {
-    expect_same_shape("swish backward", "dy", dy, "x", x);
+    expect_shape("swish backward", "dy", dy, x.shape, x.dtype);
     expect_grad("swish backward", "dx", dx, x);
     if (!dx) return;
     for_type(x.dtype, [&]<class S, class A>(S, A) {

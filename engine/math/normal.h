@@ -18,15 +18,4 @@ HD void normal_pair(std::uint32_t a, std::uint32_t b, float& x, float& y) {
     y = radius * sine;
 }
 
-struct FourNormals {
-    float v[4];
-    HD float operator[](int i) const { return v[i]; }
-};
-HD FourNormals normal4(Four words) {
-    FourNormals z;
-    normal_pair(words[0], words[1], z.v[0], z.v[1]);
-    normal_pair(words[2], words[3], z.v[2], z.v[3]);
-    return z;
-}
-
 }  // namespace masquerade

@@ -13,11 +13,6 @@ inline std::string seen(const char* role, const View& v) {
     return text(role, " ", v.path, " is ", v.shape, " ", name_of(v.dtype));
 }
 
-inline void expect_same_shape(const char* op, const char* role_a, const View& a, const char* role_b, const View& b) {
-    if (a.shape != b.shape || a.dtype != b.dtype)
-        throw Error(op, ": ", seen(role_a, a), " but ", seen(role_b, b), "; they must be alike");
-}
-
 inline void expect_shape(const char* op, const char* role, const View& v, const Shape& shape, DType dtype) {
     if (v.shape != shape || v.dtype != dtype)
         throw Error(op, ": ", seen(role, v), ", expected ", shape, " ", name_of(dtype));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "engine/math/normal.h"
+#include "tests/normals.h"
 
 using namespace masquerade;
 

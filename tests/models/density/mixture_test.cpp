@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/math/normal.h"
 #include "engine/ops/cpu/parallel.h"
 #include "models/density/cholesky.h"
+#include "tests/normals.h"
 #include "tests/train/files.h"
 
 using namespace masquerade;

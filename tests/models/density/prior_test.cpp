@@ -9,12 +9,12 @@
 #include <map>
 #include <set>
 
-#include "engine/math/normal.h"
 #include "engine/ops/cpu/parallel.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
 #include "models/runs/univae_run.h"
 #include "models/runs/univae_task.h"
+#include "tests/normals.h"
 #include "tests/train/files.h"
 
 using namespace masquerade;

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/math/normal.h"
 #include "engine/ops/cpu/parallel.h"
 #include "engine/tensor/numbers.h"
 #include "engine/train/schedule.h"
@@ -15,6 +14,7 @@
 #include "models/density/prior.h"
 #include "models/scoring/metrics.h"
 #include "models/tasks/univae_evaluation.h"
+#include "tests/normals.h"
 #include "tests/train/tiny_run.h"
 
 using namespace masquerade;
