@@ -17,8 +17,7 @@ void for_rows(const View& t, const View& x, int heads, double scale, FeatureKind
     const int R = int(t.columns() / heads), D = x ? int(x.columns() / heads) : 0;
     for_type((x ? x : t).dtype, [&]<class S, class A>(S, A) {
         auto run = [&](auto k) {
-            f(S(), A(), k,
-              FeatureRows<k(), S, A>{t.as<A>(), x.as<S>(), R, D, A(scale), A(feature_factor(kind, R))});
+            f(S(), A(), k, FeatureRows<k(), S, A>{t.as<A>(), x.as<S>(), R, D, A(scale), A(feature_factor(kind, R))});
         };
         using K = FeatureKind;
         switch (kind) {

@@ -71,14 +71,33 @@ struct Sorting {
     // Returns the index in kv of the first number of row t of block v. v is counted from the first block of the list
     // that contains block u.
     HD std::int64_t key_value(int u, int v, int t) const { return std::int64_t(plan.row_of(u, v, t)) * 2 * heads * D; }
+};
+
+// One head of one list, in a Sorting. Its U blocks are counted from the first block of the list.
+template <class A>
+struct ListOfHead {
+    const Sorting<A>& of;
+    int head, group, first, U;
+    HD ListOfHead(const Sorting<A>& all, std::int64_t i)
+        : of(all),
+          head(int(i % all.heads)),
+          group(int(i / all.heads)),
+          first(all.plan.first_block[group]),
+          U(all.plan.blocks_of(group)) {}
+    HD A& score(int u, int v) const { return of.row(of.scores, first + u, head)[v]; }
+    HD A& slope(int u, int v) const { return of.row(of.slopes, first + u, head)[v]; }
+    HD A& weight(int u, int v) const { return of.row(of.weights, first + u, head)[v]; }
+    HD A& other_weight(int u, int v) const { return of.row(of.weights, of.plan.blocks + first + u, head)[v]; }
+    HD A& column(int u, int v) const { return of.row(of.work, first + u, head)[v]; }
+    HD A& value(int step, int w) const { return of.value(step, first + w, head); }
+    HD const A* mean(const A* means, int w) const { return means + of.at(first + w, head) * of.D; }
     // For a list whose rows see different keys: computes c^k_uv for all v < u, from the scores R and r^(k-1), and
-    // stores it in `work`. Iteration k subtracts c^k_uv from R_uv, to normalise column v over the rows up to u.
-    HD void causal_columns(Lanes lanes, int first, int U, int head, int k) const {
+    // stores it in column(u, v). Iteration k subtracts c^k_uv from R_uv, to normalise column v over the rows up to u.
+    HD void causal_columns(Lanes lanes, int k) const {
         each(lanes, U, [&](int v) {
             for (int u = v + 1; u < U; u++) {
-                const A one = row(scores, first + u, head)[v] - value(2 * k - 2, first + u, head);
-                A& c = row(work, first + u, head)[v];
-                c = u == v + 1 ? one : log_sum(row(work, first + u - 1, head)[v], one);
+                const A one = score(u, v) - value(2 * k - 2, u);
+                column(u, v) = u == v + 1 ? one : log_sum(column(u - 1, v), one);
             }
         });
     }
@@ -108,50 +127,44 @@ template <class A>
 struct Normalise {
     Sorting<A> of;
     HD void operator()(Lanes lanes, std::int64_t i) const {
-        const int head = int(i % of.heads), group = int(i / of.heads), U = of.plan.blocks_of(group),
-                  first = of.plan.first_block[group];
-        const auto score = [&](int u, int v) -> A& { return of.row(of.scores, first + u, head)[v]; };
+        const ListOfHead<A> l(of, i);
+        const int U = l.U, K = of.K;
         each(lanes, U * U, [&](int uv) {
-            const A *q = of.mean_q + of.at(first + uv / U, head) * of.D,
-                    *k = of.mean_k + of.at(first + uv % U, head) * of.D;
-            score(uv / U, uv % U) = of.scale * sum(OneLane{}, of.D, [&](int d) { return q[d] * k[d]; });
+            const A *q = l.mean(of.mean_q, uv / U), *k = l.mean(of.mean_k, uv % U);
+            l.score(uv / U, uv % U) = of.scale * sum(OneLane{}, of.D, [&](int d) { return q[d] * k[d]; });
         });
-        each(lanes, U, [&](int u) { of.value(0, first + u, head) = A(0); });
-        if (!of.plan.whole[group]) return causal(lanes, first, U, head);
-        for (int step = 1; step <= 2 * of.K; step++) {
+        each(lanes, U, [&](int u) { l.value(0, u) = A(0); });
+        if (!of.plan.whole[l.group]) return causal(lanes, l);
+        for (int step = 1; step <= 2 * K; step++) {
             meet(lanes);
-            const auto before = [&](int u) { return of.value(step - 1, first + u, head); };
             each(lanes, U, [&](int w) {
-                of.value(step, first + w, head) =
-                    log_sum(U, [&](int u) { return (step % 2 ? score(u, w) : score(w, u)) - before(u); });
+                l.value(step, w) = log_sum(U, [&](int u) {
+                    return (step % 2 ? l.score(u, w) : l.score(w, u)) - l.value(step - 1, u);
+                });
             });
         }
         meet(lanes);
         each(lanes, U, [&](int u) {
-            const auto share = [&](int v) { return score(u, v) - of.value(2 * of.K - 1, first + v, head); };
-            const A all = of.value(2 * of.K, first + u, head), others = log_sum(U - 1, share);
+            const auto share = [&](int v) { return l.score(u, v) - l.value(2 * K - 1, v); };
+            const A all = l.value(2 * K, u), others = log_sum(U - 1, share);
             for (int v = 0; v < U; v++) {
-                of.row(of.weights, first + u, head)[v] = exp_of(share(v) - all);
-                if (v < U - 1) of.row(of.weights, of.plan.blocks + first + u, head)[v] = exp_of(share(v) - others);
+                l.weight(u, v) = exp_of(share(v) - all);
+                if (v < U - 1) l.other_weight(u, v) = exp_of(share(v) - others);
             }
         });
     }
-    HD void causal(Lanes lanes, int first, int U, int head) const {
+    HD void causal(Lanes lanes, const ListOfHead<A>& l) const {
         for (int k = 1; k <= of.K; k++) {
             meet(lanes);
-            of.causal_columns(lanes, first, U, head, k);
+            l.causal_columns(lanes, k);
             meet(lanes);
-            each(lanes, U, [&](int u) {
-                const A *R = of.row(of.scores, first + u, head), *c = of.row(of.work, first + u, head);
-                if (u > 0) of.value(2 * k, first + u, head) = log_sum(u, [&](int v) { return R[v] - c[v]; });
+            each(lanes, l.U, [&](int u) {
+                if (u > 0) l.value(2 * k, u) = log_sum(u, [&](int v) { return l.score(u, v) - l.column(u, v); });
             });
         }
         meet(lanes);
-        each(lanes, U, [&](int u) {
-            for (int v = 0; v < u; v++)
-                of.row(of.weights, first + u, head)[v] =
-                    exp_of(of.row(of.scores, first + u, head)[v] - of.row(of.work, first + u, head)[v] -
-                           of.value(2 * of.K, first + u, head));
+        each(lanes, l.U, [&](int u) {
+            for (int v = 0; v < u; v++) l.weight(u, v) = exp_of(l.score(u, v) - l.column(u, v) - l.value(2 * of.K, u));
         });
     }
 };
@@ -209,17 +222,19 @@ template <class A>
 struct NormaliseGrad {
     Sorting<A> of;
     HD void operator()(Lanes lanes, std::int64_t i) const {
-        const int head = int(i % of.heads), group = int(i / of.heads), U = of.plan.blocks_of(group),
-                  first = of.plan.first_block[group], K = of.K;
-        const auto slope = [&](int u, int v) -> A& { return of.row(of.slopes, first + u, head)[v]; };
-        if (!of.plan.whole[group]) {
-            causal(lanes, first, U, head);
-            return means(lanes, first, U, head);
-        }
-        const auto adjoint = [&](bool column, int w) -> A& { return of.value(2 * K + 1 + column, first + w, head); };
+        const ListOfHead<A> l(of, i);
+        if (of.plan.whole[l.group])
+            whole(lanes, l);
+        else
+            causal(lanes, l);
+        means(lanes, l);
+    }
+    HD void whole(Lanes lanes, const ListOfHead<A>& l) const {
+        const int U = l.U, K = of.K;
+        const auto adjoint = [&](bool column, int w) -> A& { return l.value(2 * K + 1 + column, w); };
         each(lanes, U, [&](int w) {
-            adjoint(true, w) = -sum(OneLane{}, U, [&](int u) { return slope(u, w); });
-            adjoint(false, w) = -sum(OneLane{}, U, [&](int v) { return slope(w, v); });
+            adjoint(true, w) = -sum(OneLane{}, U, [&](int u) { return l.slope(u, w); });
+            adjoint(false, w) = -sum(OneLane{}, U, [&](int v) { return l.slope(w, v); });
         });
         for (int step = 2 * K; step > 0; step--) {
             const bool column = step % 2;
@@ -229,18 +244,15 @@ struct NormaliseGrad {
             // gets the same gradient with the opposite sign.
             const auto share = [&](int w, int other) {
                 const int u = column ? other : w, v = column ? w : other;
-                return adjoint(column, w) *
-                       exp_of(of.row(of.scores, first + u, head)[v] - of.value(step, first + w, head) -
-                              of.value(step - 1, first + other, head));
+                return adjoint(column, w) * exp_of(l.score(u, v) - l.value(step, w) - l.value(step - 1, other));
             };
             each(lanes, U * U,
-                 [&](int uv) { slope(uv / U, uv % U) += column ? share(uv % U, uv / U) : share(uv / U, uv % U); });
+                 [&](int uv) { l.slope(uv / U, uv % U) += column ? share(uv % U, uv / U) : share(uv / U, uv % U); });
             each(lanes, U, [&](int other) {
                 const A lost = sum(OneLane{}, U, [&](int w) { return share(w, other); });
                 adjoint(!column, other) = (step == 2 * K ? adjoint(!column, other) : A(0)) - lost;
             });
         }
-        means(lanes, first, U, head);
     }
     // Changes the gradient of log S in `slopes` into the gradient of the scores R, for a list in which block u of y
     // mixes only the blocks before u. Iteration k subtracts c = c^k and r^k from R (struct Sorting). The gradient g_uv
@@ -248,20 +260,15 @@ struct NormaliseGrad {
     //     row i gets T_i exp(R_iv - r^(k-1)_i - c_iv), with T_i = sum_(u>=i) g_uv exp(c_iv - c_uv)
     // Both exponentials are at most 1, so they do not overflow: c_iv is the logarithm of a sum that contains
     // exp(R_iv - r^(k-1)_i), and in a column v, c_uv never decreases as u grows.
-    HD void causal(Lanes lanes, int first, int U, int head) const {
-        const auto R = [&](int u, int v) { return of.row(of.scores, first + u, head)[v]; };
-        const auto c = [&](int u, int v) { return of.row(of.work, first + u, head)[v]; };
-        const auto r = [&](int k, int u) { return of.value(2 * k, first + u, head); };
-        const auto slope = [&](int u, int v) -> A& { return of.row(of.slopes, first + u, head)[v]; };
-        const auto adjoint = [&](int u, int v) -> A& {
-            return of.row(of.weights, of.plan.blocks + first + u, head)[v];
-        };
+    HD void causal(Lanes lanes, const ListOfHead<A>& l) const {
+        const int U = l.U;
+        const auto adjoint = [&](int u, int v) -> A& { return l.other_weight(u, v); };
         each(lanes, U, [&](int u) {
-            for (int v = 0; v < u; v++) adjoint(u, v) = -slope(u, v);
+            for (int v = 0; v < u; v++) adjoint(u, v) = -l.slope(u, v);
         });
         for (int k = of.K; k > 0; k--) {
             meet(lanes);
-            of.causal_columns(lanes, first, U, head, k);
+            l.causal_columns(lanes, k);
             meet(lanes);
             // Iteration k subtracts r^k from the rows of the scores R, and c^k from the columns. The loop over k runs
             // from the last iteration to the first. Iteration k + 1 has left the gradient that c^(k+1) passes to R_uv
@@ -272,33 +279,32 @@ struct NormaliseGrad {
                 each(lanes, U, [&](int u) {
                     const A g = -sum(OneLane{}, u, [&](int v) { return adjoint(u, v); });
                     for (int v = 0; v < u; v++) {
-                        const A share = g * exp_of(R(u, v) - c(u, v) - r(k, u));
-                        slope(u, v) += share, adjoint(u, v) = -share;
+                        const A share = g * exp_of(l.score(u, v) - l.column(u, v) - l.value(2 * k, u));
+                        l.slope(u, v) += share, adjoint(u, v) = -share;
                     }
                 });
             meet(lanes);
             each(lanes, U, [&](int v) {
                 A T(0);
                 for (int u = U - 1; u > v; u--) {
-                    T = adjoint(u, v) + (u + 1 < U ? exp_of(c(u, v) - c(u + 1, v)) * T : A(0));
-                    const A share = T * exp_of(R(u, v) - r(k - 1, u) - c(u, v));
-                    slope(u, v) += share, adjoint(u, v) = share;
+                    T = adjoint(u, v) + (u + 1 < U ? exp_of(l.column(u, v) - l.column(u + 1, v)) * T : A(0));
+                    const A share = T * exp_of(l.score(u, v) - l.value(2 * k - 2, u) - l.column(u, v));
+                    l.slope(u, v) += share, adjoint(u, v) = share;
                 }
             });
         }
     }
     // Computes the gradients of the block means mean_q and mean_k from the gradient of the scores, slope(u, v), which
     // is 0 if block v is not mixed into sorted block u.
-    HD void means(Lanes lanes, int first, int U, int head) const {
-        const auto slope = [&](int u, int v) { return of.row(of.slopes, first + u, head)[v]; };
+    HD void means(Lanes lanes, const ListOfHead<A>& l) const {
         meet(lanes);
-        each(lanes, U * of.D, [&](int ud) {
+        each(lanes, l.U * of.D, [&](int ud) {
             const int u = ud / of.D, d = ud % of.D;
-            const auto mean = [&](A* m, int v) { return m[of.at(first + v, head) * of.D + d]; };
-            of.dmean_q[of.at(first + u, head) * of.D + d] =
-                of.scale * sum(OneLane{}, U, [&](int v) { return slope(u, v) * mean(of.mean_k, v); });
-            of.dmean_k[of.at(first + u, head) * of.D + d] =
-                of.scale * sum(OneLane{}, U, [&](int v) { return slope(v, u) * mean(of.mean_q, v); });
+            const std::int64_t to = of.at(l.first + u, l.head) * of.D + d;
+            of.dmean_q[to] =
+                of.scale * sum(OneLane{}, l.U, [&](int v) { return l.slope(u, v) * l.mean(of.mean_k, v)[d]; });
+            of.dmean_k[to] =
+                of.scale * sum(OneLane{}, l.U, [&](int v) { return l.slope(v, u) * l.mean(of.mean_q, v)[d]; });
         });
     }
 };

@@ -94,7 +94,7 @@ void for_each_row_and_sums(std::int64_t rows, int columns, const F& f, const Col
 }
 template <class Packed, class Plain, class A, class... Terms>
 void for_each_row_and_sums(std::int64_t rows, int columns, const TwoForms<Packed, Plain>& f,
-                          const ColumnSum<A, Terms>&... sums) {
+                           const ColumnSum<A, Terms>&... sums) {
     constexpr int n = columns_of_lane<Terms...>;
     if (columns <= 0 || !(sums.to && ...) || !terms_in_packets(sums.term...) || !fits_packets(f.packed)) {
         for_each_row(rows, f);
