@@ -50,18 +50,14 @@ struct State {
     HD A* begin() const { return count; }  // the first of StateShape::numbers() numbers
 };
 
-// Clears a State, or the adjoint (the state of the backward). If n.exponential is true, `top` becomes `far`: minus
-// infinity for a State, infinity for an adjoint. If n.gated is true, `top` becomes 1. All other numbers become 0.
+// Clears a State. If n.exponential is true, `top` becomes `far`: minus infinity or, for an adjoint (the state of the
+// backward, see below), infinity. If n.gated is true, `top` becomes 1. All other numbers become 0.
 template <class Lanes, class A>
-HD void clear_numbers(Lanes lanes, const StateShape& n, A* at, double far) {
+HD void clear_state(Lanes lanes, const StateShape& n, const State<A>& state, double far = -INFINITY) {
     const A top = A(n.exponential ? far : n.gated ? 1.0 : 0.0);
     meet(lanes);
-    each(lanes, n.numbers(), [&](int i) { at[i] = i >= 1 && i <= n.slots ? top : A(0); });
+    each(lanes, n.numbers(), [&](int i) { state.begin()[i] = i >= 1 && i <= n.slots ? top : A(0); });
     meet(lanes);
-}
-template <class Lanes, class A>
-HD void clear_state(Lanes lanes, const StateShape& n, A* at) {
-    clear_numbers(lanes, n, at, -INFINITY);
 }
 
 template <class A>
@@ -186,12 +182,9 @@ HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state
         meet(lanes);
     }
     if (n.attends || (n.kernel && n.exponential)) {
-        const auto score = [&](int r) { return n.attends ? scores[r] : A(x[r]) + state.top[r]; };
-        const A most = A(top(lanes, R, score));
-        if (n.attends)
-            each(lanes, R, [&](int r) { weights[r] = exp_of(scores[r] - most); });
-        else
-            each(lanes, R, [&](int r) { weights[r] = exp_of(A(x[r]) + state.top[r] - most); });
+        if (!n.attends) each(lanes, R, [&](int r) { weights[r] = A(x[r]) + state.top[r]; });
+        const A *score = n.attends ? scores : weights, most = A(top(lanes, R, [&](int r) { return score[r]; }));
+        each(lanes, R, [&](int r) { weights[r] = exp_of(score[r] - most); });
         reading.sum = sum(lanes, R, [&](int r) { return n.attends ? weights[r] : weights[r] * state.total[r]; });
         each(lanes, R, [&](int r) { weights[r] /= n.attends ? reading.sum * divisor(n, state, r) : reading.sum; });
     } else if (n.kernel) {
@@ -285,10 +278,6 @@ HD void read_grad(Lanes lanes, const StateShape& n, const State<A>& state, const
 //                    last; all sums of the slot are multiplied by this n_r. Gated packs: product of the gates so far
 //     total          sum of QueryTrace::lost
 //     values, keys   weighted sums of dy and of x
-template <class Lanes, class A>
-HD void clear_adjoint(Lanes lanes, const StateShape& n, A* at) {
-    clear_numbers(lanes, n, at, INFINITY);
-}
 
 // Multiplies the adjoint by the gate of a key. The backward calls this before it continues with the earlier keys.
 template <class Lanes, class A>

@@ -58,8 +58,8 @@ inline std::int64_t most_blocks(const SegmentGraph& graph, std::int64_t rows, in
     return std::max(1, (keys + documents - 1) / documents) * (rows / block + keys);
 }
 
-// Returns the contents of a BlockPlan as one list of numbers: five counts, the tables of the blocks, and the numbers of
-// the ListPlan. block_plan() makes a BlockPlan from this list.
+// Returns the contents of a BlockPlan as one list of numbers, which includes the numbers of the ListPlan. block_plan()
+// makes a BlockPlan from this list.
 inline std::vector<int> block_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                            std::int64_t queries, int block) {
     if (const std::string why = block_refuses(graph); !why.empty()) throw Error(op, ": ", why);
@@ -77,17 +77,16 @@ inline std::vector<int> block_plan_numbers(const char* op, const SegmentGraph& g
     if (std::int64_t(group_of.size()) > bound)
         throw Error(op, ": ", group_of.size(), " blocks, of documents that share rows; expected at most ", bound);
     group_of.resize(bound, -1);
-    std::vector<int> all = {block, int(group_of.size()), most, int(first_block.size()), int(lists.size())};
-    for (const std::vector<int>& part : {first_block, group_of, lists}) all.insert(all.end(), part.begin(), part.end());
-    return all;
+    const std::vector<int> sizes = {block, most};
+    return detail::joined({&sizes, &first_block, &group_of, &lists});
 }
 
 // Returns the BlockPlan of the numbers n that block_plan_numbers() has returned. `at` is the address at which kernels
 // can read the same numbers.
 inline BlockPlan block_plan(const std::vector<int>& n, const int* at) {
-    const int *first_block = at + 5, *group_of = first_block + n[3], *lists = group_of + n[1];
-    const std::vector<int> counts(n.end() - n[4], n.end());
-    return {list_plan(counts, lists), n[0], n[1], n[2], first_block, group_of};
+    const auto [sizes, first_block, group_of, lists] = detail::tables_in<4>(n, at);
+    const int blocks = n[2], block = n[4], most = n[5];  // the four lengths come before the numbers of `sizes`
+    return {list_plan({n.end() - n[3], n.end()}, lists), block, blocks, most, first_block, group_of};
 }
 
 }  // namespace masquerade

@@ -53,8 +53,7 @@ inline std::string list_refuses(const SegmentGraph& graph) {
     return "";
 }
 
-// Returns the contents of a ListPlan as one list of numbers: four counts, then the tables. list_plan() makes a ListPlan
-// from this list. y has `queries` rows, and q, k and v have `rows` rows.
+// Returns the tables of a ListPlan as one list of numbers. list_plan() makes a ListPlan from this list. y has `queries` rows, and q, k and v have `rows` rows.
 inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                           std::int64_t queries) {
     if (const std::string why = list_refuses(graph); !why.empty()) throw Error(op, ": ", why);
@@ -104,22 +103,15 @@ inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& gr
     for (std::size_t r = 1; r < first_of_row.size(); r++) first_of_row[r] += first_of_row[r - 1];
     std::vector<int> of_row(row.size()), next = first_of_row;
     for (std::size_t k = 0; k < row.size(); k++) of_row[next[row[k]]++] = int(k);
-    std::vector<int> all = {int(whole.size()), int(rows), int(queries), int(row.size())};
-    for (const auto* part : {&first_key, &whole, &group, &row, &query, &sees, &own, &first_of_row, &of_row})
-        all.insert(all.end(), part->begin(), part->end());
-    return all;
+    return detail::joined({&first_key, &whole, &group, &row, &query, &sees, &own, &first_of_row, &of_row});
 }
 
 // Returns the ListPlan of the numbers n that list_plan_numbers() has returned. `at` is the address at which kernels can
 // read the same numbers.
 inline ListPlan list_plan(const std::vector<int>& n, const int* at) {
-    ListPlan p{n[0], n[1], n[2], n[3], {}, {}, {}, {}, {}, {}, {}, {}, {}};
-    at += 4;
-    const auto next = [&](int count) { return (at += count) - count; };
-    p.first_key = next(p.groups + 1), p.whole = next(p.groups);
-    p.group = next(p.keys), p.row = next(p.keys), p.query = next(p.keys), p.sees = next(p.keys);
-    p.own = next(p.queries), p.first_of_row = next(p.rows + 1), p.of_row = next(p.keys);
-    return p;
+    const auto [first_key, whole, group, row, query, sees, own, first_of_row, of_row] = detail::tables_in<9>(n, at);
+    const int groups = n[1], rows = n[7] - 1, queries = n[6], keys = n[8];
+    return {groups, rows, queries, keys, first_key, whole, group, row, query, sees, own, first_of_row, of_row};
 }
 
 }  // namespace masquerade

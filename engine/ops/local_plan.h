@@ -14,11 +14,6 @@ namespace masquerade {
 // Returns a table (rows, W), W = 2 reach + 1. Entry (row, o) is the key at distance o - reach from the query row. Row r
 // of key tensor s is stored as the number 4 r + s; -1 means that the query row sees no key at this distance.
 inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach) {
-    const struct {
-        const KeySegment* keys;
-        const int *query_rank, *key_rank;
-        const std::uint32_t* bits;
-    } tables{graph.keys.data(), graph.query_rank.data(), graph.key_rank.data(), graph.bits.data()};
     const int W = 2 * reach + 1;
     std::vector<int> near(std::int64_t(rows) * W, -1);
     for (QuerySegment q : graph.queries) {
@@ -30,8 +25,8 @@ inline std::vector<int> near_keys(const SegmentGraph& graph, int rows, int reach
                 const int k = graph.sees[i];
                 if (!has_pattern(q, k)) continue;
                 const KeySegment& key = graph.keys[k];
-                const Places at = places_of(tables, q, row, k);
-                each_run(tables, q, row, k, [&](int begin, int end) {
+                const Places at = places_of(graph, q, row, k);
+                each_run(graph, q, row, k, [&](int begin, int end) {
                     for (int j = begin; j < end; j++)
                         near[row * W + at.first_key + j - key.begin - at.middle + reach] = 4 * j + key.source;
                 });

@@ -38,12 +38,14 @@ void state_attention_forward(View x, Views pack, Views kv, Views gate, const Seg
     const char* op = "state_attention";
     check_call(op, x, pack, kv, gate, rule, y);
     const std::vector<int> numbers = state_plan_numbers(op, graph, kv, rule.piece, true);
+    const StatePlan on_host = state_plan(numbers, numbers.data());
     for (const View* v : {&before, &after})
         if (v->data)
             expect_shape(op, v == &before ? "before" : "after", *v,
-                         {numbers[1], std::int64_t(rule.heads) * shape_of(y, rule).numbers()}, arithmetic_of(y.dtype));
-    if ((before.data || after.data) && numbers[0] > 1)
-        throw Error(op, ": rows of a document that see keys of ", numbers[0], " kinds have no one state");
+                         {on_host.groups, std::int64_t(rule.heads) * shape_of(y, rule).numbers()},
+                         arithmetic_of(y.dtype));
+    if ((before || after) && on_host.waves > 1)
+        throw Error(op, ": rows of a document that see keys of ", on_host.waves, " kinds have no one state");
     for_types(y.dtype, rule, [&]<class S, class X, class A>(S, X, A) {
         clear<S>(y);
         const auto chains = chains_of<S, X, A>(x, pack, kv, gate, rule, y, numbers);

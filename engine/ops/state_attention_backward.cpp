@@ -69,14 +69,14 @@ struct Backward {
         // group need it, so it is not computed for the first piece.
         if (p == chains.plan.first_piece[g]) return;
         const State<A> own = chains.state(p + g, head);
-        clear_adjoint(lanes, chains.n, own.begin());
+        clear_state(lanes, chains.n, own, INFINITY);
         back(lanes, own, p, head, chains.scratch(i), [](int) {});
     }
     HD void starts(Lanes lanes, std::int64_t i) const {
         const StatePlan& plan = chains.plan;
         const int g = int(i / chains.heads), head = int(i % chains.heads);
         State<A> adjoint = chains.state(plan.first_piece[g + 1] + g, head);
-        clear_adjoint(lanes, chains.n, adjoint.begin());
+        clear_state(lanes, chains.n, adjoint, INFINITY);
         for (int p = plan.first_piece[g + 1] - 1; p > plan.first_piece[g]; p--) {
             const State<A> own = chains.state(p + g, head);
             join_adjoint(lanes, chains.n, own, adjoint, chains.scratch(i));
@@ -110,7 +110,7 @@ struct Backward {
             for (; q >= plan.query[from] && plan.query_end[q] > key; q--) faded += *trace(q, head).log_total;
             const auto at = chains.place(key, head);
             const A grown = growths[std::int64_t(key) * chains.heads + head],
-                    gate = gate_of(chains.of.gate[at.source] + at.gate);
+                    gate = gate_of(chains.gate[at.source] + at.gate);
             faded -= grown;
             if (dgate[at.source]) dgate[at.source][at.gate] += (A(1) - gate) * faded - gate * grown;
         }
@@ -168,11 +168,11 @@ void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate,
         for_each_long_row(plan.groups * H, At<Stage::starts, B>{f, 0});
         // Two groups of queries of one document may share keys, and would then add to the same gradients. The groups
         // are therefore processed in waves, one wave after another. A wave has at most one group of each document.
-        const int* first_group = numbers.data() + 5;
-        const int* first_piece = first_group + plan.waves + 1 + plan.groups;
+        const StatePlan on_host = state_plan(numbers, numbers.data());
         for (int wave = 0; wave < plan.waves; wave++) {
-            const std::int64_t g = first_group[wave], end = first_group[wave + 1];
-            for_each_long_row((first_piece[end] - first_piece[g]) * H, At<Stage::keys, B>{f, first_piece[g] * H});
+            const std::int64_t g = on_host.first_group[wave], end = on_host.first_group[wave + 1],
+                               first = on_host.first_piece[g];
+            for_each_long_row((on_host.first_piece[end] - first) * H, At<Stage::keys, B>{f, first * H});
             if (gate.count) for_each_long_row((end - g) * H, At<Stage::gates, B>{f, g * H});
         }
     });

@@ -15,15 +15,6 @@ namespace masquerade::DEVICE {
 struct PlanTag {};
 struct StateTag {};
 
-// Pointers to the tensors with keys and values (kv; at most four), and to the tensors with the packs and gates of the
-// same keys. The pack of a key says how much of the key each of the R slots absorbs (engine/math/state.h).
-template <class S, class A>
-struct Keys {
-    const A* pack[4];
-    const S* kv[4];
-    const A* gate[4];
-};
-
 // The arguments and the working memory of a call of state_attention. A group is cut into pieces, that is, stretches of
 // its keys and queries. For each head, `states` has one state before every piece, and one more entry at the end of
 // every group, which only the backward uses. `scratches` has scratch memory for every piece.
@@ -34,7 +25,11 @@ struct Chains {
     int heads;
     bool tied;  // true if each row of kv is both key and value
     const X* x;
-    Keys<S, A> of;
+    // Up to four tensors with keys and values, and the tensors with the packs and gates of the same keys. The pack of a
+    // key says how much of the key each of the R slots absorbs (engine/math/state.h).
+    const A* pack[4];
+    const S* kv[4];
+    const A* gate[4];
     A *states, *scratches;
     HD int width() const { return heads * n.columns; }                              // C, the width of a row of y
     HD int kv_width() const { return n.attends && !tied ? 2 * width() : width(); }  // width of a row of kv
@@ -60,8 +55,8 @@ struct Chains {
                 row * heads + head};
     }
     HD StateKey<S, A> key_at(const Place& p) const {
-        const S* kv = of.kv[p.source];
-        return {of.pack[p.source] + p.pack, kv + p.key, kv + p.value, n.gated ? of.gate[p.source] + p.gate : nullptr};
+        return {pack[p.source] + p.pack, kv[p.source] + p.key, kv[p.source] + p.value,
+                n.gated ? gate[p.source] + p.gate : nullptr};
     }
     // Adds the keys of piece p (a stretch of the keys and queries of a chain) to the state. Calls on_query(q) for every
     // query of the piece that sees any key, as soon as the state contains exactly the keys that q sees. If `all` is
@@ -91,7 +86,7 @@ struct Totals {
         const int p = int(i / chains.heads), head = int(i % chains.heads), g = chains.plan.group[p];
         if (p + 1 == chains.plan.first_piece[g + 1]) return;  // the last piece of the group
         const State<A> own = chains.state(p + g + 1, head);
-        clear_state(lanes, chains.n, own.begin());
+        clear_state(lanes, chains.n, own);
         chains.forth(lanes, own, p, head, chains.scratch(i), true, [](int) {});
     }
 };
@@ -108,7 +103,7 @@ struct Starts {
         const StatePlan& plan = chains.plan;
         const int g = int(i / chains.heads), head = int(i % chains.heads);
         State<A> state = chains.state(plan.first_piece[g] + g, head);
-        clear_state(lanes, n, state.begin());
+        clear_state(lanes, n, state);
         const std::int64_t from = (std::int64_t(plan.document[g]) * chains.heads + head) * n.numbers();
         if (before) each(lanes, n.numbers(), [&](int k) { state.begin()[k] = before[from + k]; });
         for (int p = plan.first_piece[g]; p + 1 < plan.first_piece[g + 1]; p++) {
@@ -165,11 +160,13 @@ Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, con
                       kv.count > 0 && kv[0].columns() == y.columns(),
                       x.as<X>(),
                       {},
+                      {},
+                      {},
                       nullptr,
                       nullptr};
     for (int s = 0; s < kv.count; s++) {
-        c.of.pack[s] = pack[s].as<A>(), c.of.kv[s] = kv[s].as<S>();
-        c.of.gate[s] = gate.count ? gate[s].as<A>() : nullptr;
+        c.pack[s] = pack[s].as<A>(), c.kv[s] = kv[s].as<S>();
+        c.gate[s] = gate.count ? gate[s].as<A>() : nullptr;
     }
     const std::int64_t states = std::int64_t(c.plan.pieces + c.plan.groups) * rule.heads * c.n.numbers();
     c.states = workspace<StateTag, A>(states + c.plan.pieces * rule.heads * c.scratch_numbers());

@@ -5,7 +5,9 @@
 // query.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "engine/ops/check.h"
@@ -45,6 +47,23 @@ inline std::string state_refuses(const SegmentGraph& graph) {
 }
 
 namespace detail {
+// Joins tables into one list of numbers: the length of each table, then the tables.
+inline std::vector<int> joined(std::initializer_list<const std::vector<int>*> tables) {
+    std::vector<int> all;
+    for (const auto* table : tables) all.push_back(int(table->size()));
+    for (const auto* table : tables) all.insert(all.end(), table->begin(), table->end());
+    return all;
+}
+// Returns the addresses of the `count` tables that joined() has joined to `numbers`. `at` is the address at which
+// kernels can read these numbers.
+template <std::size_t count>
+std::array<const int*, count> tables_in(const std::vector<int>& numbers, const int* at) {
+    std::array<const int*, count> tables;
+    at += count;
+    for (std::size_t i = 0; i < count; i++) tables[i] = std::exchange(at, at + numbers[i]);
+    return tables;
+}
+
 struct StateGroup {
     std::vector<int> source, row;  // for each key, in order: its source (key/value tensor), and its row there
     int whole = 0, document = 0;   // `whole`: the first `whole` keys are seen by all queries of the group
@@ -98,8 +117,7 @@ inline bool same_keys(const SegmentGraph& g, const QuerySegment& a, const QueryS
 }
 }  // namespace detail
 
-// Returns the contents of a StatePlan as one list of numbers: the counts of waves, groups, pieces, queries and keys,
-// then the tables. state_plan() makes a StatePlan from this list. A piece has at most `piece` keys plus queries. Throws
+// Returns the tables of a StatePlan as one list of numbers. state_plan() makes a StatePlan from this list. A piece has at most `piece` keys plus queries. Throws
 // Error if state_refuses() returns a reason. For the backward (`forward` is false), also throws Error if two documents
 // share a key row, because both documents would write the gradient of this row.
 inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece,
@@ -155,25 +173,18 @@ inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& g
         }
         first_group.push_back(int(documents.size()));
     }
-    std::vector<int> all = {int(waves.size()), int(documents.size()), int(group_of.size()), int(query_row.size()),
-                            int(row.size())};
-    for (const auto* part :
-         {&first_group, &documents, &first_piece, &group_of, &key, &query, &query_row, &query_end, &source, &row})
-        all.insert(all.end(), part->begin(), part->end());
-    return all;
+    return detail::joined(
+        {&first_group, &documents, &first_piece, &group_of, &key, &query, &query_row, &query_end, &source, &row});
 }
 
 // Returns the StatePlan of the numbers that state_plan_numbers() has returned. `at` is the address at which kernels
 // can read the same numbers.
 inline StatePlan state_plan(const std::vector<int>& numbers, const int* at) {
-    StatePlan p{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
-    at += 5;
-    const auto next = [&](int count) { return (at += count) - count; };
-    p.first_group = next(p.waves + 1), p.document = next(p.groups), p.first_piece = next(p.groups + 1);
-    p.group = next(p.pieces), p.key = next(p.pieces + p.groups), p.query = next(p.pieces + p.groups);
-    p.query_row = next(p.queries), p.query_end = next(p.queries);
-    p.key_source = next(p.keys), p.key_row = next(p.keys);
-    return p;
+    const auto [first_group, document, first_piece, group, key, query, query_row, query_end, key_source, key_row] =
+        detail::tables_in<10>(numbers, at);
+    const int waves = numbers[0] - 1, groups = numbers[1], pieces = numbers[3], queries = numbers[6], keys = numbers[8];
+    return {waves, groups, pieces, queries,   keys,      first_group, document, first_piece,
+            group, key,    query,  query_row, query_end, key_source,  key_row};
 }
 
 }  // namespace masquerade
