@@ -31,19 +31,13 @@ HD A swish_point_grad(A dy, A x) {
 
 void swish_forward(View x, View y) {
     expect_shape("swish", "y", y, x.shape, x.dtype);
-    for_type(x.dtype, [&]<class S, class A>(S, A) {
-        store_points(x.count(), y.as<S>(), false, point_call<swish_point<A>>(by_point<S>(x)));
-    });
+    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S, swish_point<A>>({y}, x); });
 }
 
 void swish_backward(View dy, View x, Grad dx) {
     expect_shape("swish backward", "dy", dy, x.shape, x.dtype);
     expect_grad("swish backward", "dx", dx, x);
-    if (!dx) return;
-    for_type(x.dtype, [&]<class S, class A>(S, A) {
-        store_points(x.count(), dx.view.as<S>(), dx.add,
-                     point_call<swish_point_grad<A>>(by_point<S>(dy), by_point<S>(x)));
-    });
+    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S, swish_point_grad<A>>(dx, dy, x); });
 }
 
 // Describes the op for the ladder, in the same form as the rows of the engine's own table of ops.

@@ -2,7 +2,7 @@
 // row_call() and point_call() turn a function of one row, or of one number, into a function object for for_each_row()
 // and store_points() (launch.h, which includes this file):
 //     for_each_row(N, row_call<normalise_row<S, A, Lanes>>(x, y, inverse, C));
-//     store_points<S>(dx, point_call<S, times<A>>(A(scale), x));
+//     store_points<S>(dx, point_call<S, times<A>>(A(scale), x));  or, shorter, store_points<S, times<A>>(dx, A(scale), x)
 // For each row, row_call() passes to the function:
 //     for a tensor     the address of the row's first number, or null if the tensor is absent; if the function's
 //                      parameter is a number instead of an address, the row's first number
@@ -165,13 +165,16 @@ auto point_argument(const T& x) {
     else
         return x;
 }
-template <auto function, class... T>
-auto point_call(const T&... arguments) {
-    return function_call<decltype(function), function, std::index_sequence_for<T...>>(arguments...);
-}
 template <class S, auto function, class... T>
 auto point_call(const T&... arguments) {
-    return point_call<function>(point_argument<S>(arguments)...);
+    return function_call<decltype(function), function, std::index_sequence_for<T...>>(point_argument<S>(arguments)...);
+}
+
+// Sets each number of the gradient `to`, which has type S, as the tensors do, to the function of their numbers or, if
+// to.add is true, adds the result. Does nothing if `to` is absent.
+template <class S, auto function, class... T>
+void store_points(const Grad& to, const T&... arguments) {
+    store_points<S>(to, point_call<S, function>(arguments...));
 }
 
 }  // namespace masquerade::DEVICE

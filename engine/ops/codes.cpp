@@ -107,11 +107,11 @@ void nearest_code_forward(View y, View codes, int groups, View q, View code) {
 
 void nearest_level_forward(View t, int levels, View q) {
     if (levels < 2) throw Error("nearest_level: ", levels, " levels, expected 2 at least");
-    for_latent(t, [&]<class A>(A) { store_points<A>({q}, point_call<A, nearest_level_point<A>>(t, levels)); });
+    for_latent(t, [&]<class A>(A) { store_points<A, nearest_level_point<A>>({q}, t, levels); });
 }
 
 void straight_through_forward(View y, View q, View z) {
-    for_latent(y, [&]<class A>(A) { store_points<A>({z}, point_call<A, straight_through_point<A>>(y, q)); });
+    for_latent(y, [&]<class A>(A) { store_points<A, straight_through_point<A>>({z}, y, q); });
 }
 
 void straight_through_backward(View dz, Grad dy) {

@@ -12,9 +12,7 @@ void scale(const View& dtotal, const char* from, const View& share, const char* 
     if (!share)
         throw Error("cross_entropy backward: ", role, ' ', to.view.path, " is wanted, expected ", from,
                     " from the forward");
-    for_type(share.dtype, [&]<class S, class A>(S, A) {
-        store_points<S>(to, point_call<S, times<A>>(one<A>(dtotal), share));
-    });
+    for_type(share.dtype, [&]<class S, class A>(S, A) { store_points<S, times<A>>(to, one<A>(dtotal), share); });
 }
 
 }  // namespace

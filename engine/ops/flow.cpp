@@ -224,15 +224,14 @@ void log_det_forward(View w, View log_det, View left, View inverse) {
 
 void log_det_backward(View dlog_det, View inverse, Grad dw) {
     for_latent(inverse, [&]<class A>(A) {
-        store_points<A>(dw, point_call<A, log_det_grad<A>>(one<A>(dlog_det), inverse.as<A>(), int(inverse.rows()),
-                                                           Number()));
+        store_points<A, log_det_grad<A>>(dw, one<A>(dlog_det), inverse.as<A>(), int(inverse.rows()), Number());
     });
 }
 
 void actnorm_forward(View x, View s, View b, View y, View log_det) {
     for_latent(x, [&]<class A>(A) {
         const int Z = int(x.columns());
-        store_points<A>({y}, point_call<A, actnorm_point<A>>(x, s.as<A>(), b.as<A>(), Z, Number()));
+        store_points<A, actnorm_point<A>>({y}, x, s.as<A>(), b.as<A>(), Z, Number());
         for_each_row(1, row_call<sum_of_logs<A>>(s, std::int64_t(1), log_det, Z));
     });
 }

@@ -27,8 +27,7 @@ void head_scores_forward(View x, View p, int heads, double scale, View y) {
     const std::int64_t N = x.rows(), R = p.rows(), D = x.columns() / heads;
     for (int h = 0; h < heads; h++)
         gemm(N, R, D, factor(at(x, h * D)), transposed(factor(at(p, h * D))), product(at(y, h * R)));
-    for_type(y.dtype,
-             [&]<class S, class A>(S, A) { store_points<A>({y}, point_call<A, times<A>>(A(scale), y)); });
+    for_type(y.dtype, [&]<class S, class A>(S, A) { store_points<A, times<A>>({y}, A(scale), y); });
 }
 
 void head_scores_backward(View dy, View x, View p, int heads, double scale, Grad dx, Grad dp) {

@@ -90,11 +90,11 @@ void gaussian_kl_backward(View dkl, View x, View prior, Grad dx, Grad dprior) {
 }
 
 void at_least_forward(View x, double least, View y) {
-    for_latent(x, [&]<class A>(A) { store_points<A>({y}, point_call<A, at_least_point<A>>(x, A(least))); });
+    for_latent(x, [&]<class A>(A) { store_points<A, at_least_point<A>>({y}, x, A(least)); });
 }
 
 void at_least_backward(View dy, View x, double least, Grad dx) {
-    for_latent(x, [&]<class A>(A) { store_points<A>(dx, point_call<A, at_least_point_grad<A>>(dy, x, A(least))); });
+    for_latent(x, [&]<class A>(A) { store_points<A, at_least_point_grad<A>>(dx, dy, x, A(least)); });
 }
 
 }  // namespace masquerade::DEVICE

@@ -24,53 +24,49 @@ HD A add_point(A a, A b) {
 }  // namespace
 
 void tanh_forward(View x, View y) {
-    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S>({y}, point_call<S, tanh_point<A>>(x)); });
+    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S, tanh_point<A>>({y}, x); });
 }
 
 void tanh_backward(View dy, View y, Grad dx) {
-    for_type(y.dtype,
-             [&]<class S, class A>(S, A) { store_points<S>(dx, point_call<S, tanh_point_grad<A>>(dy, y)); });
+    for_type(y.dtype, [&]<class S, class A>(S, A) { store_points<S, tanh_point_grad<A>>(dx, dy, y); });
 }
 
 void gelu_forward(View x, GeluKind kind, View y) {
     for_type(x.dtype, [&]<class S, class A>(S, A) {
         if (kind == GeluKind::tanh)
-            store_points<S>({y}, point_call<S, gelu_tanh<A>>(x));
+            store_points<S, gelu_tanh<A>>({y}, x);
         else
-            store_points<S>({y}, point_call<S, gelu<A>>(x));
+            store_points<S, gelu<A>>({y}, x);
     });
 }
 
 void gelu_backward(View dy, View x, GeluKind kind, Grad dx) {
     for_type(x.dtype, [&]<class S, class A>(S, A) {
         if (kind == GeluKind::tanh)
-            store_points<S>(dx, point_call<S, along<A, gelu_tanh_grad<A>>>(dy, x));
+            store_points<S, along<A, gelu_tanh_grad<A>>>(dx, dy, x);
         else
-            store_points<S>(dx, point_call<S, along<A, gelu_grad<A>>>(dy, x));
+            store_points<S, along<A, gelu_grad<A>>>(dx, dy, x);
     });
 }
 
 void silu_forward(View x, View y) {
-    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S>({y}, point_call<S, silu<A>>(x)); });
+    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S, silu<A>>({y}, x); });
 }
 
 void silu_backward(View dy, View x, Grad dx) {
-    for_type(x.dtype,
-             [&]<class S, class A>(S, A) { store_points<S>(dx, point_call<S, along<A, silu_grad<A>>>(dy, x)); });
+    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S, along<A, silu_grad<A>>>(dx, dy, x); });
 }
 
 void squared_relu_forward(View x, View y) {
-    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S>({y}, point_call<S, squared_relu<A>>(x)); });
+    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S, squared_relu<A>>({y}, x); });
 }
 
 void squared_relu_backward(View dy, View x, Grad dx) {
-    for_type(x.dtype, [&]<class S, class A>(S, A) {
-        store_points<S>(dx, point_call<S, along<A, squared_relu_grad<A>>>(dy, x));
-    });
+    for_type(x.dtype, [&]<class S, class A>(S, A) { store_points<S, along<A, squared_relu_grad<A>>>(dx, dy, x); });
 }
 
 void add_forward(View a, View b, View y) {
-    for_type(a.dtype, [&]<class S, class A>(S, A) { store_points<S>({y}, point_call<S, add_point<A>>(a, b)); });
+    for_type(a.dtype, [&]<class S, class A>(S, A) { store_points<S, add_point<A>>({y}, a, b); });
 }
 
 // da = dy,  db = dy. If a and b are the same tensor, the caller sets db.add, so that dy is added a second time.

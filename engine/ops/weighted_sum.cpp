@@ -18,7 +18,7 @@ void weighted_sum_forward(View x, View weights, View y) {
 }
 
 void weighted_sum_backward(View dy, View weights, Grad dx) {
-    for_latent(weights, [&]<class A>(A) { store_points<A>(dx, point_call<A, times<A>>(one<A>(dy), weights)); });
+    for_latent(weights, [&]<class A>(A) { store_points<A, times<A>>(dx, one<A>(dy), weights); });
 }
 
 }  // namespace masquerade::DEVICE
