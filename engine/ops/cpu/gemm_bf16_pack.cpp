@@ -23,42 +23,52 @@ typedef std::uint32_t Words __attribute__((vector_size(64), may_alias));
 typedef std::uint16_t Halves __attribute__((vector_size(64), may_alias));
 typedef std::uint32_t FourWords __attribute__((vector_size(16), aligned(2), may_alias));
 
-inline Words load(__mmask32 there, const std::uint16_t* p) { return (Words)_mm512_maskz_loadu_epi16(there, p); }
-inline void store(std::uint16_t* p, Words v) { _mm512_storeu_si512(p, (__m512i)v); }
+inline Halves load(__mmask32 there, const std::uint16_t* p) { return (Halves)_mm512_maskz_loadu_epi16(there, p); }
+template <class Numbers>
+inline void store(std::uint16_t* p, Numbers v) {
+    _mm512_storeu_si512(p, (__m512i)v);
+}
 
-// zip() interleaves numbers of the registers `a` and `b` in units of `unit` numbers. Each register is cut into parts of
-// `part` numbers; from every part, the lower half (half = 0) or the upper half (half = 1) is used. Each zip() is one
-// instruction. zipped() returns the source of element e of the result: an index in `a`, or `numbers` plus an index in
-// `b`.
-constexpr int zipped(int e, int numbers, int part, int unit, int half) {
-    const int place = e % part, from_b = place / unit % 2;
-    return e - place + half * part / 2 + place / (2 * unit) * unit + place % unit + from_b * numbers;
+// zip() interleaves numbers of the registers `a` and `b`. Each register is cut into parts of `part` numbers; from every
+// part, the lower half (half = 0) or the upper half (half = 1) is used. Each zip() is one instruction. zipped() returns
+// the source of element e of the result: an index in `a`, or `numbers` plus an index in `b`.
+constexpr int zipped(int e, int numbers, int part, int half) {
+    const int place = e % part;
+    return e - place + half * part / 2 + place / 2 + place % 2 * numbers;
 }
-template <class Numbers, int part, int unit, int half, int... e>
-inline Words zip(Words a, Words b, std::integer_sequence<int, e...>) {
-    return (Words)__builtin_shufflevector((Numbers)a, (Numbers)b, zipped(e, sizeof...(e), part, unit, half)...);
+template <int part, int half, class Numbers, int... e>
+inline Numbers zip(Numbers a, Numbers b, std::integer_sequence<int, e...>) {
+    return __builtin_shufflevector(a, b, zipped(e, sizeof...(e), part, half)...);
 }
-// Interleave numbers within the 16-byte quarters of two registers, in units of 16, 32 or 64 bits.
-template <int half>
-inline Words zip_16(Words a, Words b) {
-    return zip<Halves, 8, 1, half>(a, b, std::make_integer_sequence<int, 32>{});
+template <int part, int half, class Numbers>
+inline Numbers zip(Numbers a, Numbers b) {
+    return zip<part, half>(a, b, std::make_integer_sequence<int, sizeof(Numbers) / sizeof a[0]>{});
 }
-template <int half>
-inline Words zip_32(Words a, Words b) {
-    return zip<Words, 4, 1, half>(a, b, std::make_integer_sequence<int, 16>{});
-}
-template <int half>
-inline Words zip_64(Words a, Words b) {
-    return zip<Words, 4, 2, half>(a, b, std::make_integer_sequence<int, 16>{});
+// Transposes n x n numbers in each 16-byte quarter of n registers: number j of register i becomes number i of
+// register j. Each round interleaves register i with register i + n / 2. If the binary digits of j follow those of i, a
+// round rotates all these digits by one place.
+template <int n, class Numbers>
+inline void transpose(Numbers (&v)[n]) {
+#pragma GCC unroll 3
+    for (int round = 1; round < n; round *= 2) {
+        Numbers t[n];
+#pragma GCC unroll 4
+        for (int i = 0; i < n / 2; i++) {
+            t[2 * i] = zip<n, 0>(v[i], v[i + n / 2]);
+            t[2 * i + 1] = zip<n, 1>(v[i], v[i + n / 2]);
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < n; i++) v[i] = t[i];
+    }
 }
 
 // Loads 16 bytes from each of four addresses, which are `apart` numbers apart.
-inline Words gather_quarters(const std::uint16_t* p, std::int64_t apart) {
+inline __m512i gather_quarters(const std::uint16_t* p, std::int64_t apart) {
     auto quarter = [&](int i) { return *reinterpret_cast<const FourWords*>(p + i * apart); };
     __m512i v = _mm512_castsi128_si512((__m128i)quarter(0));
     v = _mm512_inserti32x4(v, (__m128i)quarter(1), 1);
     v = _mm512_inserti32x4(v, (__m128i)quarter(2), 2);
-    return (Words)_mm512_inserti32x4(v, (__m128i)quarter(3), 3);
+    return _mm512_inserti32x4(v, (__m128i)quarter(3), 3);
 }
 
 // Transposes 32 rows and `columns` columns of `from`: column j of `from` becomes row j of `to`. `columns` is a multiple
@@ -67,45 +77,24 @@ inline Words gather_quarters(const std::uint16_t* p, std::int64_t apart) {
 inline void turn(std::uint16_t* to, std::int64_t to_row, const std::uint16_t* from, std::int64_t from_row,
                  std::int64_t columns) {
     for (std::int64_t j = 0; j < columns; j += 8, from += 8, to += 8 * to_row) {
-        Words v[8], t[8];
+        Halves v[8];
 #pragma GCC unroll 8
-        for (int i = 0; i < 8; i++) v[i] = gather_quarters(from + i * from_row, 8 * from_row);
+        for (int i = 0; i < 8; i++) v[i] = (Halves)gather_quarters(from + i * from_row, 8 * from_row);
+        transpose(v);
 #pragma GCC unroll 8
-        for (int i = 0; i < 4; i++) {
-            t[2 * i] = zip_16<0>(v[2 * i], v[2 * i + 1]);
-            t[2 * i + 1] = zip_16<1>(v[2 * i], v[2 * i + 1]);
-        }
-#pragma GCC unroll 8
-        for (int i = 0; i < 8; i += 4)
-#pragma GCC unroll 2
-            for (int h = 0; h < 2; h++) {
-                v[i + 2 * h] = zip_32<0>(t[i + h], t[i + 2 + h]);
-                v[i + 2 * h + 1] = zip_32<1>(t[i + h], t[i + 2 + h]);
-            }
-#pragma GCC unroll 8
-        for (int i = 0; i < 4; i++) {
-            store(to + 2 * i * to_row, zip_64<0>(v[i], v[i + 4]));
-            store(to + (2 * i + 1) * to_row, zip_64<1>(v[i], v[i + 4]));
-        }
+        for (int i = 0; i < 8; i++) store(to + i * to_row, v[i]);
     }
 }
 
 // Transposes 16 x 16 pairs of numbers: to[p][j] = from[j][p]. The rows of `to` are 16 pairs apart.
 inline void turn_pairs(std::uint16_t* to, const std::uint16_t* from, std::int64_t from_row) {
     for (int p = 0; p < 4; p++, from += 8, to += 4 * 32) {
-        Words v[4], t[4];
+        Words v[4];
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) v[i] = gather_quarters(from + i * from_row, 4 * from_row);
-#pragma GCC unroll 2
-        for (int i = 0; i < 2; i++) {
-            t[2 * i] = zip_32<0>(v[2 * i], v[2 * i + 1]);
-            t[2 * i + 1] = zip_32<1>(v[2 * i], v[2 * i + 1]);
-        }
-#pragma GCC unroll 2
-        for (int i = 0; i < 2; i++) {
-            store(to + 64 * i, zip_64<0>(t[i], t[i + 2]));
-            store(to + 64 * i + 32, zip_64<1>(t[i], t[i + 2]));
-        }
+        for (int i = 0; i < 4; i++) v[i] = (Words)gather_quarters(from + i * from_row, 4 * from_row);
+        transpose(v);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) store(to + 32 * i, v[i]);
     }
 }
 
@@ -125,10 +114,9 @@ inline std::uint16_t number(const std::uint16_t* from, std::int64_t i, std::int6
 }
 
 // Interleaves two rows of 32 numbers into 32 pairs, and stores 16 pairs into each of two tiles.
-inline void store_pairs(std::uint16_t* to, Words even, Words odd) {
-    const std::make_integer_sequence<int, 32> all;
-    store(to, zip<Halves, 32, 1, 0>(even, odd, all));
-    store(to + 512, zip<Halves, 32, 1, 1>(even, odd, all));
+inline void store_pairs(std::uint16_t* to, Halves even, Halves odd) {
+    store(to, zip<32, 0>(even, odd));
+    store(to + 512, zip<32, 1>(even, odd));
 }
 
 }  // namespace
