@@ -2,9 +2,7 @@
 // Packs the factors of a matrix product. gemm_block.h includes this file, and lists the names (lanes, Vector ...) that
 // must be defined before.
 
-typedef float LooseVector __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
-typedef std::uint32_t Words __attribute__((vector_size(4 * lanes)));
-typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), may_alias));
+#include "engine/ops/cpu/vector_types.h"
 
 inline std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
@@ -13,7 +11,7 @@ inline float widen(float x) { return x; }
 inline float widen(std::uint16_t x) { return __builtin_bit_cast(float, std::uint32_t(x) << 16); }
 inline Vector load(const float* p) { return Vector(*reinterpret_cast<const LooseVector*>(p)); }
 inline Vector load(const std::uint16_t* p) {
-    return Vector(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Words) << 16);
+    return Vector(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Bits) << 16);
 }
 inline void store(float* p, Vector v) { *reinterpret_cast<LooseVector*>(p) = v; }
 // Converts x to the type of `to`. A conversion to bfloat16 rounds to the nearest number, ties to even; NaN stays NaN.
@@ -22,62 +20,6 @@ inline void narrow(std::uint16_t& to, float x) {
     std::uint32_t u = __builtin_bit_cast(std::uint32_t, x);
     std::uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16, quiet = (u >> 16) | 0x40u;
     to = std::uint16_t((u & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
-}
-
-// The shuffles of a transpose; each is one instruction and combines two vectors, `a` and `b`. Element e of the result
-// is element pick(e) of `a` or, if pick(e) is at least `lanes`, element pick(e) - lanes of `b`.
-//
-// Zip takes two of every four floats of `a`, and the same two of `b`: the lower two (half = 0) or the upper two
-// (half = 1). It interleaves them in units of one float (a0 b0 a1 b1) or two floats (a0 a1 b0 b1).
-template <int unit, int half>
-struct Zip {
-    static constexpr int pick(int e) {
-        int q = e % 4, from_b = unit == 1 ? q % 2 : q / 2, place = unit == 1 ? q / 2 : q % 2;
-        return from_b * lanes + e - q + 2 * half + place;
-    }
-};
-// Fours takes groups of four floats. The result consists of the groups of `a` with an even index (odd = 0) or an odd
-// index (odd = 1), followed by the same groups of `b`.
-template <int odd>
-struct Fours {
-    static constexpr int pick(int e) {
-        int four = e / 4, half = lanes / 8 > 0 ? lanes / 8 : 1;
-        return four / half * lanes + 4 * (2 * (four % half) + odd) + e % 4;
-    }
-};
-template <class Shuffle, int... e>
-inline Vector shuffle(Vector a, Vector b, std::integer_sequence<int, e...>) {
-    return __builtin_shufflevector(a, b, Shuffle::pick(e)...);
-}
-template <class Shuffle>
-inline Vector shuffle(Vector a, Vector b) {
-    return shuffle<Shuffle>(a, b, std::make_integer_sequence<int, lanes>{});
-}
-inline void transpose(Vector (&v)[lanes]) {
-    Vector t[lanes];
-#pragma GCC unroll 16
-    for (int i = 0; i < lanes; i += 2) {
-        t[i] = shuffle<Zip<1, 0>>(v[i], v[i + 1]);
-        t[i + 1] = shuffle<Zip<1, 1>>(v[i], v[i + 1]);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < lanes; i += 4)  // afterwards, v[i + c] contains columns c, c + 4, c + 8, ... of rows i to i + 3
-#pragma GCC unroll 2
-        for (int j = 0; j < 2; j++) {
-            v[i + 2 * j] = shuffle<Zip<2, 0>>(t[i + j], t[i + j + 2]);
-            v[i + 2 * j + 1] = shuffle<Zip<2, 1>>(t[i + j], t[i + j + 2]);
-        }
-#pragma GCC unroll 16
-    for (int fours = lanes / 4; fours > 1; fours /= 2) {
-#pragma GCC unroll 16
-        for (int i = 0; i < lanes / 2; i++) {
-            int from = 2 * i - i % 4;
-            t[i] = shuffle<Fours<0>>(v[from], v[from + 4]);
-            t[lanes / 2 + i] = shuffle<Fours<1>>(v[from], v[from + 4]);
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < lanes; i++) v[i] = t[i];
-    }
 }
 
 template <class S>
@@ -191,14 +133,13 @@ inline void load_row(Vector (&row)[width], const float* panel) {
 }
 template <int width>
 inline void load_row(Vector (&row)[width], const std::uint16_t* panel) {
-    const Words words = Words(load(reinterpret_cast<const float*>(panel)));
+    const Bits words = Bits(load(reinterpret_cast<const float*>(panel)));
     row[0] = Vector(words << 16);
     if (width == 2) row[width - 1] = Vector(words & 0xffff0000u);
 }
 void fold(std::uint16_t* to, const float* from, std::int64_t rows) {
     for (std::int64_t p = 0; p < rows; p++, from += tile_columns, to += tile_columns)
-        store(reinterpret_cast<float*>(to),
-              Vector(Words(load(from)) >> 16 | (Words(load(from + lanes)) & 0xffff0000u)));
+        store(reinterpret_cast<float*>(to), Vector(Bits(load(from)) >> 16 | (Bits(load(from + lanes)) & 0xffff0000u)));
 }
 
 // Describes memory that will be read next, for example by packing. While a tile is computed, the cache lines of this

@@ -23,10 +23,8 @@ constexpr int lanes = 8, registers = 16;
 constexpr int lanes = 4, registers = 16;
 #endif
 typedef float Vector __attribute__((vector_size(4 * lanes)));
-typedef float LooseVector __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 typedef std::int32_t Integers __attribute__((vector_size(4 * lanes)));
-typedef std::uint32_t Bits __attribute__((vector_size(4 * lanes)));
-typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), may_alias));
+#include "engine/ops/cpu/vector_types.h"
 
 // Load and store a vector. The address must be aligned to the size of a vector.
 inline Vector load(const float* p) { return *reinterpret_cast<const Vector*>(p); }
@@ -79,24 +77,6 @@ inline Integers lanes_of(unsigned bits) {
     Integers bit;
     for (int i = 0; i < lanes; i++) bit[i] = 1 << i;
     return (bit & std::int32_t(bits)) != 0;
-}
-
-// One step of a transpose, where N is a power of two. Exchanges the elements of `a` whose index has bit N with the
-// elements of `b` whose index does not have bit N.
-template <int N, int... I>
-inline void exchange(Vector& a, Vector& b, std::integer_sequence<int, I...>) {
-    Vector low = __builtin_shufflevector(a, b, (I & N ? lanes + I - N : I)...);
-    b = __builtin_shufflevector(a, b, (I & N ? lanes + I : I + N)...);
-    a = low;
-}
-template <int N = 1>
-inline void transpose(Vector (&v)[lanes]) {
-    if constexpr (N < lanes) {
-#pragma GCC unroll 16
-        for (int i = 0; i < lanes; i++)
-            if (!(i & N)) exchange<N>(v[i], v[i + N], std::make_integer_sequence<int, lanes>{});
-        transpose<2 * N>(v);
-    }
 }
 
 }  // namespace masquerade::cpu::vectors
