@@ -18,7 +18,8 @@ namespace masquerade {
 // instructions (gemm_bf16.h) and products of f64 or c128 do not use these blocks.
 constexpr std::int64_t gemm_depth = 320;
 
-// A matrix to read: element (i, j) is at data[i * row + j * column].
+// A matrix to read, which is stored by rows (column is 1) or by columns (row is 1): element (i, j) is at
+// data[i * row + j * column].
 struct Factor {
     const void* data;
     DType dtype;

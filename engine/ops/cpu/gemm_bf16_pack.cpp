@@ -107,12 +107,6 @@ struct Padded {
     }
 };
 
-// Returns element (i, j) of a factor that is contiguous in neither direction; 0 outside the factor.
-inline std::uint16_t number(const std::uint16_t* from, std::int64_t i, std::int64_t i_step, std::int64_t rows,
-                            std::int64_t j, std::int64_t j_step, std::int64_t columns) {
-    return i < rows && j < columns ? from[i * i_step + j * j_step] : std::uint16_t(0);
-}
-
 // Interleaves two rows of 32 numbers into 32 pairs, and stores 16 pairs into each of two tiles.
 inline void store_pairs(std::uint16_t* to, Halves even, Halves odd) {
     store(to, zip<32, 0>(even, odd));
@@ -132,7 +126,7 @@ void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, con
             for (; p < depth; p += 32)
                 store(to + i * to_row + p, load(i < rows ? first_of_32(depth - p) : 0, from + i * f.row + p));
         }
-    } else if (f.row == 1) {
+    } else {
         for (std::int64_t p = 0; p < depth; p += 32, to += 32, from += 32 * f.column) {
             if (rows == 32 && p + 32 <= depth) {
                 turn(to, to_row, from, f.column, 32);
@@ -141,10 +135,6 @@ void pack_bf16_left(std::uint16_t* to, std::int64_t to_row, const Factor& f, con
                 turn(to, to_row, padded.data, 32, all_rows);
             }
         }
-    } else {
-        for (std::int64_t i = 0; i < all_rows; i++)
-            for (std::int64_t p = 0; p < (depth + 31) / 32 * 32; p++)
-                to[i * to_row + p] = number(from, i, f.row, rows, p, f.column, depth);
     }
 }
 
@@ -171,15 +161,11 @@ void pack_bf16_right(std::uint16_t* to, std::int64_t panel, const Factor& f, con
     for (std::int64_t j = 0; j < columns; j += 16)
         for (std::int64_t p = 0; p < depth; p += 32) {
             std::uint16_t* tile = to + j / 32 * panel + p * 32 + j % 32 * 32;
-            if (f.row == 1 && j + 16 <= columns && p + 32 <= depth) {
+            if (j + 16 <= columns && p + 32 <= depth) {
                 turn_pairs(tile, from + j * f.column + p, f.column);
-            } else if (f.row == 1) {
+            } else {
                 Padded padded(from + j * f.column + p, f.column, columns - j, depth - p);
                 turn_pairs(tile, padded.data, 32);
-            } else {
-                for (std::int64_t i = 0; i < 32; i++)
-                    for (std::int64_t c = 0; c < 16; c++)
-                        tile[i / 2 * 32 + 2 * c + i % 2] = number(from, p + i, f.row, depth, j + c, f.column, columns);
             }
         }
 }

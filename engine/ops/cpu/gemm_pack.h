@@ -30,7 +30,7 @@ void copy_row(float* to, const S* from, std::int64_t count) {
 }
 
 // The two layouts of a packed block of A. Its rows are counted by i, and its columns, which run along K, by p.
-//     if only the columns of A are contiguous (lies_across()): panels of tile_rows rows;
+//     if A is stored by columns (lies_across()): panels of tile_rows rows;
 //         element (i, p) of a panel is at to[panel][p * lanes + i]
 //     otherwise: row by row; element (i, p) is at to[i * row_along + p]
 // tile() can use either layout, because it reads single elements. The strides are longer than the data, so that the
@@ -38,7 +38,7 @@ void copy_row(float* to, const S* from, std::int64_t count) {
 constexpr std::int64_t row_along = gemm_depth + lanes, panel_across = (gemm_depth + 1) * lanes;
 static_assert(tile_rows <= lanes, "a row of a panel of A is one vector");
 
-inline bool lies_across(const Factor& a) { return a.row == 1 && a.column != 1; }
+inline bool lies_across(const Factor& f) { return f.column != 1; }
 
 // Packs `rows` rows and `depth` columns of A. `readable` is the number of rows that A has from `from` on. The last
 // panel may read more than `rows` rows, because it reads whole vectors, but never more than `readable` rows.
@@ -54,11 +54,8 @@ void pack_a(float* to, const S* from, const Factor& a, std::int64_t rows, std::i
                 else
                     copy_row(panel, from + i, smaller(tile_rows, rows - i));
         }
-    } else if (a.column == 1) {
-        for (std::int64_t i = 0; i < rows; i++) copy_row(to + i * row_along, from + i * a.row, depth);
     } else {
-        for (std::int64_t i = 0; i < rows; i++)
-            for (std::int64_t p = 0; p < depth; p++) to[i * row_along + p] = widen(from[i * a.row + p * a.column]);
+        for (std::int64_t i = 0; i < rows; i++) copy_row(to + i * row_along, from + i * a.row, depth);
     }
 }
 
@@ -85,20 +82,19 @@ void turn_panel(float* to, const S* from, std::int64_t across, std::int64_t colu
 }
 template <class S>
 void pack_b(float* to, std::int64_t panel, const S* from, const Factor& b, std::int64_t depth, std::int64_t columns) {
-    if (b.row == 1 && b.column != 1) {
+    if (lies_across(b)) {
         for (std::int64_t j = 0; j < columns; j += tile_columns)
             turn_panel(to + j / tile_columns * panel, from + j * b.column, b.column, columns - j, depth);
         return;
     }
-    std::int64_t whole = b.column == 1 ? columns / tile_columns * tile_columns : 0;
+    const std::int64_t whole = columns / tile_columns * tile_columns;
     for (std::int64_t p = 0; p < depth; p++, from += b.row, to += tile_columns) {
         // B is read row by row, as it is stored, so that few memory pages are read at a time.
         for (std::int64_t j = 0; j < whole; j += tile_columns)
 #pragma GCC unroll 4
             for (int i = 0; i < tile_columns; i += lanes) store(to + j / tile_columns * panel + i, load(from + j + i));
-        for (std::int64_t j = whole; j < columns; j += tile_columns)
-            for (std::int64_t i = 0; i < tile_columns; i++)
-                to[j / tile_columns * panel + i] = j + i < columns ? widen(from[(j + i) * b.column]) : 0.0f;
+        for (std::int64_t i = 0; whole < columns && i < tile_columns; i++)
+            to[whole / tile_columns * panel + i] = whole + i < columns ? widen(from[whole + i]) : 0.0f;
     }
 }
 
