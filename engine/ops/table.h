@@ -87,24 +87,19 @@ struct OptimiserRule {
 };
 
 // Up to four tensors that are one argument of an op, such as the key/value tensors of an attention call.
-struct Views {
-    View v[4];
+template <class T>
+struct UpToFour {
+    T all[4];
     int count = 0;
-    Views() = default;
-    Views(std::initializer_list<View> list) {
-        for (const View& view : list) v[count++] = view;
+    UpToFour() = default;
+    UpToFour(std::initializer_list<T> list) {
+        for (const T& x : list) add(x);
     }
-    const View& operator[](int i) const { return v[i]; }
+    void add(const T& x) { all[count++] = x; }
+    const T& operator[](int i) const { return all[i]; }
 };
-struct Grads {
-    Grad g[4];
-    int count = 0;
-    Grads() = default;
-    Grads(std::initializer_list<Grad> list) {
-        for (const Grad& grad : list) g[count++] = grad;
-    }
-    const Grad& operator[](int i) const { return g[i]; }
-};
+using Views = UpToFour<View>;
+using Grads = UpToFour<Grad>;
 
 namespace cpu {
 #define OP(name, parameters, ...) void name parameters;

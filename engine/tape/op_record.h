@@ -40,12 +40,12 @@ const AttributesOf<Op>& attributes_of(const Record& r, Op) {
 // Returns `count` inputs of a record, from number `from` on, or their gradients.
 inline Views inputs_of(const Record& r, int from, int count) {
     Views all;
-    for (int i = 0; i < count; i++) all.v[all.count++] = r.x(from + i);
+    for (int i = 0; i < count; i++) all.add(r.x(from + i));
     return all;
 }
 inline Grads gradients_of(const Record& r, int from, int count) {
     Grads all;
-    for (int i = 0; i < count; i++) all.g[all.count++] = r.dx(from + i);
+    for (int i = 0; i < count; i++) all.add(r.dx(from + i));
     return all;
 }
 

@@ -29,7 +29,7 @@ View view_of(std::vector<float>& x, int columns) {
 std::vector<float> attend(const SegmentGraph& graph, NumbersOfRows& n) {
     std::vector<float> y(n.tensors[0].size()), lse(n.tensors[0].size() / C * H);
     Views kv;
-    for (std::size_t s = 1; s < n.tensors.size(); s++) kv.v[kv.count++] = view_of(n.tensors[s], 2 * C);
+    for (std::size_t s = 1; s < n.tensors.size(); s++) kv.add(view_of(n.tensors[s], 2 * C));
     AttentionRule rule;
     rule.heads = H;
     attention_forward(view_of(n.tensors[0], C), kv, graph, rule, view_of(y, C), view_of(lse, H));
