@@ -15,6 +15,7 @@
 namespace masquerade {
 
 enum class FeatureKind : int { positive, hyperbolic, trigonometric, relu, rfa, softplus, elu };
+constexpr int feature_kinds = int(FeatureKind::elu) + 1;  // number of kinds
 
 // True if feature() returns the logarithm of the feature, log phi, instead of phi.
 constexpr bool is_logarithm(FeatureKind k) { return k == FeatureKind::positive || k == FeatureKind::hyperbolic; }

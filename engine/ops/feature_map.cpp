@@ -19,16 +19,10 @@ void for_rows(const View& t, const View& x, int heads, double scale, FeatureKind
         auto run = [&](auto k) {
             f(S(), A(), k, FeatureRows<k(), S, A>{t.as<A>(), x.as<S>(), R, D, A(scale), A(feature_factor(kind, R))});
         };
-        using K = FeatureKind;
-        switch (kind) {
-            case K::positive: return run(std::integral_constant<K, K::positive>{});
-            case K::hyperbolic: return run(std::integral_constant<K, K::hyperbolic>{});
-            case K::trigonometric: return run(std::integral_constant<K, K::trigonometric>{});
-            case K::relu: return run(std::integral_constant<K, K::relu>{});
-            case K::rfa: return run(std::integral_constant<K, K::rfa>{});
-            case K::softplus: return run(std::integral_constant<K, K::softplus>{});
-            case K::elu: return run(std::integral_constant<K, K::elu>{});
+        [&]<int... k>(std::integer_sequence<int, k...>) {
+            ((int(kind) == k ? run(std::integral_constant<FeatureKind, FeatureKind(k)>{}) : void()), ...);
         }
+        (std::make_integer_sequence<int, feature_kinds>{});
     });
 }
 
