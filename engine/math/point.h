@@ -5,55 +5,65 @@
 
 namespace masquerade {
 
-// Returns the gradient dx = dy slope(x) of a function y of one number x, where `slope` is the derivative of the
-// function.
-template <class A, A slope(A)>
+// An activation G is a type with two functions of one number: G::value(x), and its derivative G::slope(x). Returns the
+// gradient dx = dy slope(x).
+template <class G, class A>
 HD A along(A dy, A x) {
-    return dy * slope(x);
+    return dy * G::slope(x);
 }
 
 // gelu(x) = x Phi(x), where Phi is the standard normal distribution function.   Hendrycks & Gimpel 2016
-template <class A>
-HD A gelu(A x) {
-    return x * normal_cdf(x);
-}
-// d gelu / dx = Phi(x) + x phi(x), where phi is the standard normal density.
-template <class A>
-HD A gelu_grad(A x) {
-    return normal_cdf(x) + x * normal_pdf(x);
-}
+struct Gelu {
+    template <class A>
+    HD static A value(A x) {
+        return x * normal_cdf(x);
+    }
+    // d gelu / dx = Phi(x) + x phi(x), where phi is the standard normal density.
+    template <class A>
+    HD static A slope(A x) {
+        return normal_cdf(x) + x * normal_pdf(x);
+    }
+};
 
-// Computes a part of the tanh approximation of gelu, x/2 (1 + tanh u) = x / (1 + exp(-2u)) with
-// u = sqrt(2/pi) (s + 0.044715 s^3). Returns exp(-2u) = 2^(-2 log2(e) u), and sets s. s is x clamped to [-9.9, 9.9],
-// because tanh u already rounds to 1 or -1 at these bounds. Without the clamp, the derivative at a very negative x
-// would be computed as 0 times infinity.
-template <class A>
-HD A gelu_tanh_inner(A x, A& s) {
-    s = clamp_of(x, real_of(A(-9.9)), real_of(A(9.9)));
-    return exp2_inside(A(-2.302208198145325) * (s + A(0.044715) * s * s * s));
-}
-template <class A>
-HD A gelu_tanh(A x) {
-    A s;
-    return x / (A(1) + gelu_tanh_inner(x, s));
-}
-template <class A>
-HD A gelu_tanh_grad(A x) {
-    A s, e = gelu_tanh_inner(x, s), l = A(1) / (A(1) + e);
-    return l + s * (e * l) * l * A(2 * 0.7978845608028654) * (A(1) + A(3 * 0.044715) * s * s);
-}
+// The tanh approximation of gelu, x/2 (1 + tanh u) = x / (1 + exp(-2u)) with u = sqrt(2/pi) (s + 0.044715 s^3).
+struct GeluTanh {
+    // Returns exp(-2u) = 2^(-2 log2(e) u), and sets s. s is x clamped to [-9.9, 9.9], because tanh u already rounds to 1
+    // or -1 at these bounds. Without the clamp, the derivative at a very negative x would be computed as 0 times
+    // infinity.
+    template <class A>
+    HD static A inner(A x, A& s) {
+        s = clamp_of(x, real_of(A(-9.9)), real_of(A(9.9)));
+        return exp2_inside(A(-2.302208198145325) * (s + A(0.044715) * s * s * s));
+    }
+    template <class A>
+    HD static A value(A x) {
+        A s;
+        return x / (A(1) + inner(x, s));
+    }
+    template <class A>
+    HD static A slope(A x) {
+        A s, e = inner(x, s), l = A(1) / (A(1) + e);
+        return l + s * (e * l) * l * A(2 * 0.7978845608028654) * (A(1) + A(3 * 0.044715) * s * s);
+    }
+};
 
 template <class A>
 HD A times(A a, A b) {
     return a * b;
 }
 
-// d tanh / dx = 1 - y^2 with y = tanh(x). If |y| is near 1, 1 - y^2 would lose most digits, but the
-// product (1 - y) (1 + y) loses none.
-template <class A>
-HD A tanh_grad(A y) {
-    return (A(1) - y) * (A(1) + y);
-}
+struct Tanh {
+    template <class A>
+    HD static A value(A x) {
+        return tanh_of(x);
+    }
+    // d tanh / dx = 1 - y^2 with y = tanh(x), which this function takes instead of x. If |y| is near 1, 1 - y^2 would
+    // lose most digits, but the product (1 - y) (1 + y) loses none.
+    template <class A>
+    HD static A slope(A y) {
+        return (A(1) - y) * (A(1) + y);
+    }
+};
 
 // Returns x * scale if the random bits are at least the threshold, else 0. For the dropout rate p, scale is
 // 1 / (1 - p) and the threshold is 2^32 p.                                            Srivastava et al. 2014

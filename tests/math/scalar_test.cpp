@@ -83,23 +83,23 @@ TEST_CASE("the normal distribution is within 1e-7 everywhere, and gelu with it")
     auto share = [](auto f) {  // divides by |x| if it is larger than 1
         return [f](auto x) { return f(x) / std::max(decltype(x)(1), std::fabs(x)); };
     };
-    auto value = share(inside([](auto x) { return gelu(x); }));
-    auto slope = inside([](auto x) { return gelu_grad(x); });
-    auto tanh_value = share(inside([](auto x) { return gelu_tanh(x); }));
-    auto tanh_slope = inside([](auto x) { return gelu_tanh_grad(x); });
+    auto value = share(inside([](auto x) { return Gelu::value(x); }));
+    auto slope = inside([](auto x) { return Gelu::slope(x); });
+    auto tanh_value = share(inside([](auto x) { return GeluTanh::value(x); }));
+    auto tanh_slope = inside([](auto x) { return GeluTanh::slope(x); });
     CHECK(worst_difference(value, value) <= 2e-7);
     CHECK(worst_difference(slope, slope) <= 2e-7);
     CHECK(worst_difference(tanh_value, tanh_value) <= 2e-7);
     CHECK(worst_difference(tanh_slope, tanh_slope) <= 4e-7);
     for (float large : {20.0f, 1e4f, 1e30f, 3e38f}) {
-        CHECK(gelu(large) == large);
-        CHECK(gelu(-large) == 0);
-        CHECK(gelu_grad(large) == 1);
-        CHECK(gelu_grad(-large) == 0);
-        CHECK(gelu_tanh(large) == large);
-        CHECK(std::fabs(gelu_tanh(-large)) <= 1e-30f * large);
-        CHECK(gelu_tanh_grad(large) == 1);
-        CHECK(std::fabs(gelu_tanh_grad(-large)) <= 1e-30f * large);
+        CHECK(Gelu::value(large) == large);
+        CHECK(Gelu::value(-large) == 0);
+        CHECK(Gelu::slope(large) == 1);
+        CHECK(Gelu::slope(-large) == 0);
+        CHECK(GeluTanh::value(large) == large);
+        CHECK(std::fabs(GeluTanh::value(-large)) <= 1e-30f * large);
+        CHECK(GeluTanh::slope(large) == 1);
+        CHECK(std::fabs(GeluTanh::slope(-large)) <= 1e-30f * large);
     }
 }
 

@@ -49,7 +49,7 @@ void forward(const Planted& fault, View x, View w, View y) {
     const std::int64_t C = x.columns();
     for (std::int64_t n = 0; n < x.rows(); n++)
         for (std::int64_t i = 0; i < C; i++) {
-            A value = gelu(x.as<A>()[n * C + i]) * w.as<A>()[i];
+            A value = Gelu::value(x.as<A>()[n * C + i]) * w.as<A>()[i];
             if (fault.in("low precision") && sizeof(A) == 4) value = A(float(bfloat16(float(real_of(value)))));
             if (fault.in("depends on the batch") && x.rows() > 1) value *= A(1 + 0x1p-20);
             if (fault.in("leaves a hole") && i == 62) continue;
@@ -64,14 +64,14 @@ void backward(const Planted& fault, View dy, View x, View w, Grad dx, Grad dw) {
     const std::int64_t C = x.columns();
     for (std::int64_t n = 0; dx && n < x.rows(); n++)
         for (std::int64_t i = 0; i < C; i++) {
-            A g = dy.as<A>()[n * C + i] * gelu_grad(x.as<A>()[n * C + i]) * w.as<A>()[i];
+            A g = dy.as<A>()[n * C + i] * Gelu::slope(x.as<A>()[n * C + i]) * w.as<A>()[i];
             if (fault.in("wrong sign")) g = -g;
             if (fault.in("a term too small to see") && i == 1) g += A(1e-9);
             put(dx.view.as<A>()[n * C + i], g, fault.in("always stored") ? false : dx.add);
         }
     for (std::int64_t i = 0; dw && i < C; i++) {
         A s(0);
-        for (std::int64_t n = 0; n < x.rows(); n++) s += dy.as<A>()[n * C + i] * gelu(x.as<A>()[n * C + i]);
+        for (std::int64_t n = 0; n < x.rows(); n++) s += dy.as<A>()[n * C + i] * Gelu::value(x.as<A>()[n * C + i]);
         if (fault.in("needs the other gradient") && !dx) s = A(0);
         if (fault.in("always added") || dw.add)
             dw.view.as<A>()[i] += s;

@@ -71,9 +71,9 @@ void linear_gelu_forward(View x, View w, View b, GeluKind kind, View u, View a) 
     }
     auto activate = [&](const Area& at) {
         if (kind == GeluKind::tanh)
-            each_point(u, a, at, [](float v, auto) { return gelu_tanh(v); });
+            each_point(u, a, at, [](float v, auto) { return GeluTanh::value(v); });
         else
-            each_point(u, a, at, [](float v, auto) { return gelu(v); });
+            each_point(u, a, at, [](float v, auto) { return Gelu::value(v); });
     };
     forward(x, w, b, u, Epilogue(activate, factor(a)));
 }
@@ -98,9 +98,9 @@ void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad d
     }
     auto slope = [&](const Area& at) {
         if (kind == GeluKind::tanh)
-            each_point(u, du.view, at, [](float v, auto da) { return float(da) * gelu_tanh_grad(v); });
+            each_point(u, du.view, at, [](float v, auto da) { return float(da) * GeluTanh::slope(v); });
         else
-            each_point(u, du.view, at, [](float v, auto da) { return float(da) * gelu_grad(v); });
+            each_point(u, du.view, at, [](float v, auto da) { return float(da) * Gelu::slope(v); });
     };
     Product to = product(du.view);
     to.then = Epilogue(slope, factor(u));
