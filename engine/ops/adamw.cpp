@@ -72,7 +72,7 @@ struct PacketStep : Step<float> {
 
 void adamw(View p, View g, View m, View v, View norm, View control, OptimiserRule rule, View rounded) {
     if (rounded.data) expect_shape("adamw", "rounded", rounded, p.shape, DType::bf16);
-    for_type(p.dtype, [&]<class S, class A>(S, A) {
+    for_latent(p, [&]<class A>(A) {
         const Step<A> step{p.as<A>(),
                            g.as<A>(),
                            m.as<A>(),

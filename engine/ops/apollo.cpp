@@ -79,7 +79,7 @@ struct Update {
 
 void apollo(View p, View g, View m, View b, View d, View norm, View control, OptimiserRule rule, View rounded) {
     if (rounded.data) expect_shape("apollo", "rounded", rounded, p.shape, DType::bf16);
-    for_type(p.dtype, [&]<class S, class A>(S, A) {
+    for_latent(p, [&]<class A>(A) {
         const std::int64_t blocks = (p.count() + at_once - 1) / at_once;
         const Tensor<A> x{p.as<A>(),    g.as<A>(),
                           m.as<A>(),    b.as<A>(),

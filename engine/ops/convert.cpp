@@ -6,34 +6,22 @@
 namespace masquerade::DEVICE {
 namespace {
 
-template <class From, class To>
+template <class From, class To, class A>
 struct Convert {
     const From* x;
     To* y;
     bool add;
-    HD void operator()(std::int64_t i) const {
-        if constexpr (std::is_same_v<To, bfloat16>)
-            put(y[i], float(x[i]), add);
-        else
-            put(y[i], To(x[i]), add);
-    }
+    HD void operator()(std::int64_t i) const { put(y[i], A(x[i]), add); }
 };
 
-template <class From, class To>
-void run(const View& x, const Grad& y) {
-    for_each_point(x.count(), Convert<From, To>{x.as<From>(), y.view.as<To>(), y.add});
-}
-
 void convert(const View& x, const Grad& y) {
-    for_type(x.dtype, [&]<class S, class A>(S, A) {
-        if constexpr (std::is_same_v<A, float>) {
-            if (y.view.dtype == DType::bf16)
-                run<S, bfloat16>(x, y);
-            else
-                run<S, float>(x, y);
-        } else {
-            run<S, S>(x, y);
-        }
+    for_type(x.dtype, [&]<class From, class A>(From, A) {
+        const auto run = [&]<class To>(To) {
+            for_each_point(x.count(), Convert<From, To, A>{x.as<From>(), y.view.as<To>(), y.add});
+        };
+        if constexpr (std::is_same_v<A, float>)
+            if (y.view.dtype == DType::bf16) return run(bfloat16());
+        run(A());
     });
 }
 

@@ -17,7 +17,7 @@ void global_norm(View g, View norm) {
     std::int64_t n = g.count(), chunks = (n + chunk - 1) / chunk;
     sums.assign(chunks, 0);
     double* to = sums.data();
-    for_type(g.dtype, [&]<class S, class A>(S, A) {
+    for_latent(g, [&]<class A>(A) {
         const A* x = g.as<A>();
         parallel_for(chunks, 8, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t k = begin; k < end; k++) {

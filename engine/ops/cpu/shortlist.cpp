@@ -13,8 +13,7 @@ namespace masquerade::cpu {
 void shortlist(View x, View best, View ids, View parts) {
     check_shortlist(x, best, parts);
     const int V = int(x.columns()), W = int(best.columns()), P = int(parts.columns());
-    for_latent(x, [&](auto zero) {
-        using A = decltype(zero);
+    for_latent(x, [&]<class A>(A) {
         for_each_long_row(x.rows(), [=](OneLane lane, std::int64_t n) {
             const A* row = x.as<A>() + n * V;
             const auto rank = [&](int column) {
