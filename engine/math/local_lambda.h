@@ -9,6 +9,8 @@
 // has an entry for each of the W = 2 reach + 1 distances: 4 r + s if the value at this distance is row r of v[s], or -1
 // if query row n sees no key at this distance.
 #pragma once
+#include <array>
+
 #include "engine/math/lanes.h"
 
 namespace masquerade {
@@ -17,9 +19,9 @@ template <class S, class A>
 struct LocalRows {
     const int* keys;  // (N,W): the key at each distance from each query row, as described at the top of this file
     int W, H, D;
-    const A* q;     // (N,C): the query rows
-    const S* e;     // (W,C): a learned vector for each distance and head
-    const S* v[4];  // values of up to four key sources, (rows of the source, C) each
+    const A* q;           // (N,C): the query rows
+    const S* e;           // (W,C): a learned vector for each distance and head
+    std::array<S*, 4> v;  // values of up to four key sources, (rows of the source, C) each
     HD std::int64_t C() const { return std::int64_t(H) * D; }
     // Returns the value (D) of the key at distance o - reach from the row, 0 <= o < W. Returns null if the row sees no
     // key at this distance.

@@ -174,7 +174,7 @@ void chosen_logits_backward(View dz, View dlse, View h, View w, View b, View bia
         if (db) linear_backward(logits, some, w, Grad{}, Grad{}, later(db));
         if (!dbias) return;
         const int parts = int((V + GroupSums<A>::columns - 1) / GroupSums<A>::columns);
-        for_each_row(bias.rows() * parts, GroupSums<A>{block, rows, dbias.view.as<A>(), later(dbias).add, parts});
+        for_each_row(bias.rows() * parts, GroupSums<A>{block, rows, dbias.as<A>(), later(dbias).add, parts});
     });
 }
 

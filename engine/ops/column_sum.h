@@ -16,7 +16,7 @@ struct ColumnSum {
     A* to;
     bool add, late;
     Term term;
-    ColumnSum(const Grad& sums, const Term& f) : to(sums.view.as<A>()), add(sums.add), late(sums.late), term(f) {}
+    ColumnSum(const Grad& sums, const Term& f) : to(sums.as<A>()), add(sums.add), late(sums.late), term(f) {}
 };
 template <class Term>
 ColumnSum(const Grad&, const Term& f) -> ColumnSum<decltype(f(0, 0)), Term>;

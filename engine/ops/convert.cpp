@@ -17,7 +17,7 @@ struct Convert {
 void convert(const View& x, const Grad& y) {
     for_type(x.dtype, [&]<class From, class A>(From, A) {
         const auto run = [&]<class To>(To) {
-            for_each_point(x.count(), Convert<From, To, A>{x.as<From>(), y.view.as<To>(), y.add});
+            for_each_point(x.count(), Convert<From, To, A>{x.as<From>(), y.as<To>(), y.add});
         };
         if constexpr (std::is_same_v<A, float>)
             if (y.view.dtype == DType::bf16) return run(bfloat16());

@@ -47,7 +47,7 @@ void feature_map_backward(View dy, View t, View x, int heads, double scale, Feat
     check(op, t, x, heads, kind, "dy", dy);
     for_rows(t, x, heads, scale, kind, [&]<class S, class A>(S, A, auto k, auto rows) {
         for_each_row(t.rows() * heads,
-                     FeatureBackward<k(), S, A>{rows, dy.as<A>(), dt.view.as<A>(), dt.add, dx.view.as<S>(), dx.add});
+                     FeatureBackward<k(), S, A>{rows, dy.as<A>(), dt.as<A>(), dt.add, dx.as<S>(), dx.add});
     });
 }
 

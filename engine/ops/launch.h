@@ -149,7 +149,7 @@ void for_each_row_and_sums(std::int64_t rows, int columns, F f, ColumnSum<A, Ter
 // Sets each number i of the gradient `to` to f(i) or, if to.add is true, adds f(i). Does nothing if `to` is absent.
 template <class S, class F>
 void store_points(const Grad& to, F f) {
-    if (to) store_points(to.view.count(), to.view.as<S>(), to.add, f);
+    if (to) store_points(to.view.count(), to.as<S>(), to.add, f);
 }
 
 // Returns how many of the first `count` numbers of an ascending list are below `value`.

@@ -83,10 +83,7 @@ int reach_of(const char* op, const View& e, const Views& v, const SegmentGraph& 
 
 template <class S, class A>
 LocalRows<S, A> rows_of(const std::vector<int>& near, const View& q, const View& e, const Views& v, int heads) {
-    LocalRows<S, A> of{
-        table_of<NearTag>(near), int(e.rows()), heads, int(q.columns()) / heads, q.as<A>(), e.as<S>(), {}};
-    for (int s = 0; s < v.count; s++) of.v[s] = v[s].as<S>();
-    return of;
+    return {table_of<NearTag>(near), int(e.rows()), heads, int(q.columns()) / heads, q.as<A>(), e.as<S>(), v.as<S>()};
 }
 
 }  // namespace
@@ -112,14 +109,14 @@ void local_lambda_backward(View dy, View q, View e, Views v, const SegmentGraph&
         A *weights = workspace<WeightTag, A>(numbers), *asked = workspace<AskedTag, A>(numbers);
         const LocalRows<S, A> of = rows_of<S, A>(near, q, e, v, heads);
         for_each_row_and_sums(dy.rows(), int(e.count()),
-                              Backward<S, A>{of, dy.as<S>(), weights, asked, dq.view.as<A>(), dq.add},
+                              Backward<S, A>{of, dy.as<S>(), weights, asked, dq.as<A>(), dq.add},
                               ColumnSum(de, DistanceTerm<S, A>{of, asked}));
         const int *first = table_of<QueriesTag>(queries), *found = first;
         for (int s = 0; s < v.count; s++) found += v[s].rows();
         for (int s = 0; s < v.count; first += v[s++].rows())
             if (dv[s])
                 for_each_row(v[s].rows() * heads,
-                             Values<S, A>{of, first, found + 1, dy.as<S>(), weights, dv[s].view.as<S>(), dv[s].add});
+                             Values<S, A>{of, first, found + 1, dy.as<S>(), weights, dv[s].as<S>(), dv[s].add});
     });
 }
 

@@ -277,8 +277,8 @@ void lsh_attention_backward(View dy, View q, View k, View v, View rotations, Vie
     for_type(q.dtype, [&]<class S, class A>(S, A) {
         const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, y.rows(), rule);
         for_each_row(q.rows() * rule.attention.heads,
-                     Backward<S, A>{pairs, dy.as<S>(), y.as<S>(), lse.as<A>(), dq.view.as<S>(), dk.view.as<S>(),
-                                    dv.view.as<S>(), dq.add, dk.add, dv.add});
+                     Backward<S, A>{pairs, dy.as<S>(), y.as<S>(), lse.as<A>(), dq.as<S>(), dk.as<S>(), dv.as<S>(),
+                                    dq.add, dk.add, dv.add});
     });
 }
 

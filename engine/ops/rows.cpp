@@ -104,7 +104,7 @@ void max_rows_backward(View dy, View x, Ints first, Grad dx) {
     if (!dx) return;
     for_type(x.dtype, [&]<class S, class A>(S, A) {
         for_each_row(dy.rows(),
-                     row_call<max_row_grad<S, A>>(dy, x.as<S>(), first, dx.view.as<S>(), dx.add, int(x.columns())));
+                     row_call<max_row_grad<S, A>>(dy, x.as<S>(), first, dx.as<S>(), dx.add, int(x.columns())));
     });
 }
 
@@ -126,7 +126,7 @@ void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
     if (du) expect_rows("replace_rows backward", "row of du", which, du.view, true);
     for_type(dy.dtype, [&]<class S, class A>(S, A) {
         for_each_row(dy.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
-                         return row_call<replace_row_grad<S, Lanes>>(dy, which, dx, du.view.as<S>(), du.add,
+                         return row_call<replace_row_grad<S, Lanes>>(dy, which, dx, du.as<S>(), du.add,
                                                                      int(dy.columns()));
                      }));
     });

@@ -390,8 +390,8 @@ void sinkhorn_backward(View dy, View q, View kv, const SegmentGraph& graph, Sink
         const auto m = sorted<S, A>(q, kv, rule, numbers);
         for_each_row(std::int64_t(m.plan.blocks) * m.heads, WeightsGrad<S, A>{m, kv.as<S>(), dy.as<S>()});
         for_each_long_row(std::int64_t(m.plan.groups) * m.heads, NormaliseGrad<A>{m});
-        if (dq) for_each_row(q.rows(), RowsGrad<S, A>{m, m.dmean_q, nullptr, dq.view.as<S>(), dq.add});
-        if (dkv) for_each_row(q.rows(), RowsGrad<S, A>{m, m.dmean_k, dy.as<S>(), dkv.view.as<S>(), dkv.add});
+        if (dq) for_each_row(q.rows(), RowsGrad<S, A>{m, m.dmean_q, nullptr, dq.as<S>(), dq.add});
+        if (dkv) for_each_row(q.rows(), RowsGrad<S, A>{m, m.dmean_k, dy.as<S>(), dkv.as<S>(), dkv.add});
     });
 }
 

@@ -45,9 +45,8 @@ void slot_loss_backward(View dloss, View z, View lse, View mix, View place, Ints
                         bool joint, View base, View inner, Grad dz, Grad dlse, Grad dmix, Grad dplace) {
     for_documents("slot_loss backward", z, lse, mix, place, first, begin, shares, joint, dloss, base, inner,
                   [&]<class A>(const SlotDocuments<A>& all) {
-                      const SlotGradients<A> to{
-                          dz.view.as<A>(), dlse.view.as<A>(), dmix.view.as<A>(), dplace.view.as<A>(),
-                          dz.add,          dlse.add,          dmix.add,          dplace.add};
+                      const SlotGradients<A> to{dz.as<A>(), dlse.as<A>(), dmix.as<A>(), dplace.as<A>(),
+                                                dz.add,     dlse.add,     dmix.add,     dplace.add};
                       for_each_row(dloss.count(), row_call<slot_loss_row_grad<A, Lanes>>(all, Number(), dloss, to));
                   });
 }

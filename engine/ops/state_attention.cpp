@@ -47,7 +47,7 @@ void state_attention_forward(View x, Views pack, Views kv, Views gate, const Seg
     if ((before || after) && on_host.waves > 1)
         throw Error(op, ": rows of a document that see keys of ", on_host.waves, " kinds have no one state");
     for_types(y.dtype, rule, [&]<class S, class X, class A>(S, X, A) {
-        clear<S>(y);
+        clear<S>({y});
         const auto chains = chains_of<S, X, A>(x, pack, kv, gate, rule, y, numbers);
         start_pieces(chains, before.as<A>());
         for_each_long_row(std::int64_t(chains.plan.pieces) * rule.heads,

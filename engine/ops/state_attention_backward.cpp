@@ -24,9 +24,9 @@ struct Backward {
     A* growths;
     X* dx;
     bool add;
-    A* dpack[4];
-    S* dkv[4];
-    A* dgate[4];
+    std::array<A*, 4> dpack;
+    std::array<S*, 4> dkv;
+    std::array<A*, 4> dgate;
     HD QueryTrace<A> trace(int q, int head) const {
         const int R = chains.n.slots;
         return QueryTrace<A>(R, traces + (std::int64_t(q) * chains.heads + head) * 4 * R);
@@ -149,19 +149,14 @@ void state_attention_backward(View dy, View x, Views pack, Views kv, Views gate,
     const std::vector<int> numbers = state_plan_numbers(op, graph, kv, rule.piece, false);
     for_types(dy.dtype, rule, [&]<class S, class X, class A>(S, X, A) {
         using B = Backward<S, X, A>;
-        if (!dx.add) clear<X>(dx.view);
+        clear<X>(dx);
+        for (int s = 0; s < dkv.count; s++) clear<A>(dpack[s]), clear<S>(dkv[s]), clear<A>(dgate[s]);
         const auto chains = chains_of<S, X, A>(x, pack, kv, gate, rule, dy, numbers);
         const StatePlan& plan = chains.plan;
         const std::int64_t H = rule.heads, traces = plan.queries * H * rule.slots * 4;
         A* kept = workspace<TraceTag, A>(traces + (gate.count ? plan.keys * H : 0));
-        B f{chains, dy.as<S>(), kept, kept + traces, dx.view.as<X>(), dx.add, {}, {}, {}};
-        for (int k = 0; k < dkv.count; k++) {
-            if (!dpack[k].add) clear<A>(dpack[k].view);
-            if (!dkv[k].add) clear<S>(dkv[k].view);
-            if (gate.count && !dgate[k].add) clear<A>(dgate[k].view);
-            f.dpack[k] = dpack[k].view.as<A>(), f.dkv[k] = dkv[k].view.as<S>();
-            f.dgate[k] = gate.count ? dgate[k].view.as<A>() : nullptr;
-        }
+        const B f{chains, dy.as<S>(),    kept,        kept + traces, dx.as<X>(),
+                  dx.add, dpack.as<A>(), dkv.as<S>(), dgate.as<A>()};
         start_pieces<S, X, A>(chains, nullptr);
         for_each_long_row(plan.pieces * H, At<Stage::queries, B>{f, 0});
         if (plan.pieces > plan.groups) for_each_long_row(plan.pieces * H, At<Stage::totals, B>{f, 0});

@@ -27,9 +27,9 @@ struct Chains {
     const X* x;
     // Up to four tensors with keys and values, and the tensors with the packs and gates of the same keys. The pack of a
     // key says how much of the key each of the R slots absorbs (engine/math/state.h).
-    const A* pack[4];
-    const S* kv[4];
-    const A* gate[4];
+    std::array<A*, 4> pack;
+    std::array<S*, 4> kv;
+    std::array<A*, 4> gate;
     A *states, *scratches;
     HD int width() const { return heads * n.columns; }                              // C, the width of a row of y
     HD int kv_width() const { return n.attends && !tied ? 2 * width() : width(); }  // width of a row of kv
@@ -159,15 +159,11 @@ Chains<S, X, A> chains_of(const View& x, const Views& pack, const Views& kv, con
                       rule.heads,
                       kv.count > 0 && kv[0].columns() == y.columns(),
                       x.as<X>(),
-                      {},
-                      {},
-                      {},
+                      pack.as<A>(),
+                      kv.as<S>(),
+                      gate.as<A>(),
                       nullptr,
                       nullptr};
-    for (int s = 0; s < kv.count; s++) {
-        c.pack[s] = pack[s].as<A>(), c.kv[s] = kv[s].as<S>();
-        c.gate[s] = gate.count ? gate[s].as<A>() : nullptr;
-    }
     const std::int64_t states = std::int64_t(c.plan.pieces + c.plan.groups) * rule.heads * c.n.numbers();
     c.states = workspace<StateTag, A>(states + c.plan.pieces * rule.heads * c.scratch_numbers());
     c.scratches = c.states + states;
@@ -199,9 +195,10 @@ struct Zero {
     T* to;
     HD void operator()(std::int64_t i) const { to[i] = T(0.0f); }
 };
+// Stores zeros in a gradient, unless it is absent or is added to.
 template <class T>
-void clear(const View& v) {
-    if (v.data) for_each_point(v.count(), Zero<T>{v.as<T>()});
+void clear(const Grad& to) {
+    if (to && !to.add) for_each_point(to.view.count(), Zero<T>{to.as<T>()});
 }
 
 }  // namespace masquerade::DEVICE

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The declarations and tables that are generated from the OP lines of ops.h, and the small types of op arguments.
 #pragma once
+#include <array>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -97,6 +98,11 @@ struct UpToFour {
     }
     void add(const T& x) { all[count++] = x; }
     const T& operator[](int i) const { return all[i]; }
+    // Returns the addresses of the tensors; null for each that is missing.
+    template <class S>
+    std::array<S*, 4> as() const {
+        return {all[0].template as<S>(), all[1].template as<S>(), all[2].template as<S>(), all[3].template as<S>()};
+    }
 };
 using Views = UpToFour<View>;
 using Grads = UpToFour<Grad>;

@@ -58,6 +58,10 @@ struct Grad {
     View view;
     bool add = false, late = false;
     explicit operator bool() const { return view.data != nullptr; }
+    template <class T>
+    T* as() const {
+        return view.as<T>();
+    }
 };
 
 // Integers that accompany tensors (token ids, positions, rows), on the device of the tensors. If `data` is in device

@@ -72,7 +72,7 @@ void backward_heads(const AttentionCall& call, const KeyOwners& owners, const Do
             if (dq) {
                 sum_over_keys(plan, block, int(P), ds, keys, sums);
                 for (int i = 0; i < block.count; i++) {
-                    S* row = dq.view.as<S>() + at + std::ptrdiff_t(i) * call.C;
+                    S* row = dq.as<S>() + at + std::ptrdiff_t(i) * call.C;
                     put_row(row, sums + i * P, call.D, float(call.scale), dq.add);
                     fetch(row + next, call.D);
                 }
@@ -87,7 +87,7 @@ void backward_heads(const AttentionCall& call, const KeyOwners& owners, const Do
         const Grad& to = dkv[segment.source];
         std::int64_t from = plan.first_row[index] * P;
         for (int j = segment.begin; j < segment.end; j++, from += P) {
-            S* row = to.view.as<S>() + j * kv_columns + group * call.D;
+            S* row = to.as<S>() + j * kv_columns + group * call.D;
             bool add = to.add || (*owners.of[segment.source])[j] != index;
             put_row(row, dkeys + from, call.D, 1.0f, add);
             put_row(row + to_values, dvalues + from, call.D, 1.0f, add);
@@ -102,12 +102,12 @@ void backward(const AttentionCall& call, const KeyOwners& owners, const View& dy
               const Grads& dkv) {
     if (dq && !dq.add)
         for (std::int64_t row = 0; row < call.q.rows(); row++)
-            if (!call.covered[row]) std::fill_n(dq.view.as<S>() + row * call.C, call.C, S(0.0f));
+            if (!call.covered[row]) std::fill_n(dq.as<S>() + row * call.C, call.C, S(0.0f));
     for (int s = 0; s < dkv.count; s++)
         if (dkv[s] && !dkv[s].add)
             for (std::int64_t row = 0; row < dkv[s].view.rows(); row++)
                 if ((*owners.of[s])[row] < 0)
-                    std::fill_n(dkv[s].view.as<S>() + row * call.heads.kv_columns(), call.heads.kv_columns(), S(0.0f));
+                    std::fill_n(dkv[s].as<S>() + row * call.heads.kv_columns(), call.heads.kv_columns(), S(0.0f));
     each_document_and_head(call, [&](const DocumentPlan& plan, int group) {
         backward_heads<S>(call, owners, plan, group, dy, lse, dq, dkv);
     });

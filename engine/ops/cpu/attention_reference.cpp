@@ -77,20 +77,17 @@ template <class A>
 void backward(const AttentionCall& call, const View& dy, const View& y, const View& lse, const Grad& dq,
               const Grads& dkv) {
     auto clear = [](const Grad& g) {
-        if (g && !g.add) std::fill_n(g.view.as<A>(), g.view.count(), A(0));
+        if (g && !g.add) std::fill_n(g.as<A>(), g.view.count(), A(0));
     };
     clear(dq);
-    Gradients<A> gradients{};
-    for (int s = 0; s < dkv.count; s++) {
-        clear(dkv[s]);
-        gradients[s] = dkv[s].view.as<A>();
-    }
+    for (int s = 0; s < dkv.count; s++) clear(dkv[s]);
+    const Gradients<A> gradients = dkv.as<A>();
     each_row(call, [&](const QuerySegment& segment, int row, int head) {
         std::int64_t at = std::int64_t(row) * call.C + head * call.D;
         auto visit = [&](auto f) { visit_keys<A>(call, segment, row, head, gradients, f); };
         attention_row_grad(dy.as<A>() + at, call.q.as<A>() + at, y.as<A>() + at,
                            lse.as<A>()[std::int64_t(row) * call.rule.heads + head], call.D, visit,
-                           dq ? dq.view.as<A>() + at : nullptr);
+                           dq ? dq.as<A>() + at : nullptr);
     });
 }
 

@@ -49,7 +49,7 @@ void embedding_backward(View dy, Ints ids, Grad dw) {
 
     for_type(dy.dtype, [&]<class S, class A>(S, A) {
         const S* from = dy.as<S>();
-        A* to = dw.view.as<A>();
+        A* to = dw.as<A>();
         parallel_each((V + ids_a_piece - 1) / ids_a_piece, [&](std::int64_t piece) {
             for (std::int64_t v = piece * ids_a_piece; v < std::min(V, (piece + 1) * ids_a_piece); v++) {
                 if (starts[v] < starts[v + 1])

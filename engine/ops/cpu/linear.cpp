@@ -84,7 +84,7 @@ void linear_backward(View dy, View x, View w, Grad dx, Grad dw, Grad db) {
     if (dw) gemm(O, I, M, transposed(factor(dy)), factor(x), product(dw.view, dw.add));
     if (!db) return;
     if (runs_fast(x.dtype)) return dy.dtype == DType::bf16 ? column_sums<bfloat16>(dy, db) : column_sums<float>(dy, db);
-    for_reference_type(x.dtype, [&]<class A>(A) { column_sums_reference(M, O, dy.as<A>(), db.view.as<A>(), db.add); });
+    for_reference_type(x.dtype, [&]<class A>(A) { column_sums_reference(M, O, dy.as<A>(), db.as<A>(), db.add); });
 }
 
 void gelu_linear_backward(View dy, View u, View a, View w, GeluKind kind, Grad du, Grad dw, Grad db) {
