@@ -99,9 +99,9 @@ struct LearnCodes {
 void nearest_code_forward(View y, View codes, int groups, View q, View code) {
     if (groups < 1 || codes.rows() < groups)
         throw Error("nearest_code: ", groups, " groups, expected ", seen("codes", codes), " to have rows for each");
-    for_latent(y, [&]<class A>(A) {
-        for_each_row(y.rows(), row_call<nearest_code_row<A>>(y, codes.as<A>(), code, q, int(y.columns()), groups,
-                                                             int(codes.rows()) / groups));
+    for_latent_rows(y, [&]<class A>(A) {
+        return row_call<nearest_code_row<A>>(y, codes.as<A>(), code, q, int(y.columns()), groups,
+                                             int(codes.rows()) / groups);
     });
 }
 
@@ -119,15 +119,14 @@ void straight_through_backward(View dz, Grad dy) {
 }
 
 void distance_forward(View y, View q, double weight, View distance) {
-    for_latent(y, [&]<class A>(A) {
-        for_each_row(y.rows(), row_call<distance_row<A>>(y, q, A(weight), distance, int(y.columns())));
-    });
+    for_latent_rows(y,
+                    [&]<class A>(A) { return row_call<distance_row<A>>(y, q, A(weight), distance, int(y.columns())); });
 }
 
 void distance_backward(View ddistance, View y, View q, double weight, Grad dy) {
     if (!dy) return;
-    for_latent(y, [&]<class A>(A) {
-        for_each_row(y.rows(), row_call<distance_row_grad<A>>(ddistance, y, q, A(weight), dy, int(y.columns())));
+    for_latent_rows(y, [&]<class A>(A) {
+        return row_call<distance_row_grad<A>>(ddistance, y, q, A(weight), dy, int(y.columns()));
     });
 }
 
@@ -136,10 +135,10 @@ void learn_codes(View y, View code, View weights, CodeRule rule, View codes, Vie
     if (rule.groups < 1 || codes.rows() < rule.groups || codes.columns() * rule.groups != y.columns())
         throw Error("learn_codes: ", seen("y", y), ", ", seen("codes", codes), ", ", rule.groups,
                     " groups; expected (B,Z) and (groups M, Z / groups)");
-    for_latent(y, [&]<class A>(A) {
-        for_each_row(codes.rows(), LearnCodes<A>{y.as<A>(), code.as<A>(), weights.as<A>(), codes.as<A>(),
-                                                 counts.as<A>(), sums.as<A>(), rule, int(y.rows()), int(y.columns()),
-                                                 int(codes.rows()) / rule.groups});
+    for_latent_rows(codes, [&]<class A>(A) {
+        return LearnCodes<A>{
+            y.as<A>(),    code.as<A>(), weights.as<A>(), codes.as<A>(),    counts.as<A>(),
+            sums.as<A>(), rule,         int(y.rows()),   int(y.columns()), int(codes.rows()) / rule.groups};
     });
 }
 

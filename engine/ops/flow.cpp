@@ -203,17 +203,15 @@ void check_st(const View& x, const View& st) {
 
 void coupling_forward(View x, View st, View y, View log_det) {
     check_st(x, st);
-    for_latent(x, [&]<class A>(A) {
-        for_each_row(x.rows(), row_call<coupling_row<A>>(x, st, y, log_det, int(x.columns())));
-    });
+    for_latent_rows(x, [&]<class A>(A) { return row_call<coupling_row<A>>(x, st, y, log_det, int(x.columns())); });
 }
 
 void coupling_backward(View dy, View dlog_det, View x, View st, Grad dx, Grad dst) {
     check_st(x, st);
     expect_grad("coupling", "dst", dst, st);
     if (!dx && !dst) return;
-    for_latent(x, [&]<class A>(A) {
-        for_each_row(x.rows(), row_call<coupling_row_grad<A>>(dy, dlog_det, x, st, dx, dst, int(x.columns())));
+    for_latent_rows(x, [&]<class A>(A) {
+        return row_call<coupling_row_grad<A>>(dy, dlog_det, x, st, dx, dst, int(x.columns()));
     });
 }
 
@@ -256,16 +254,15 @@ void lu_matrix_forward(View lu, View order, View w, View log_det) {
 
 void lu_matrix_backward(View dw, View dlog_det, View lu, View order, Grad dlu) {
     if (!dlu) return;
-    for_latent(lu, [&]<class A>(A) {
-        const int Z = int(lu.rows());
-        for_each_row(Z, row_call<lu_row_grad<A>>(Number(), dw.as<A>(), one<A>(dlog_det), lu.as<A>(), order.as<A>(), dlu,
-                                                 Z));
+    for_latent_rows(lu, [&]<class A>(A) {
+        return row_call<lu_row_grad<A>>(Number(), dw.as<A>(), one<A>(dlog_det), lu.as<A>(), order.as<A>(), dlu,
+                                        int(lu.rows()));
     });
 }
 
 void flow_kl_forward(View x, View e, View u, View log_dets, View log_det, View kl) {
-    for_latent(u, [&]<class A>(A) {
-        for_each_row(u.rows(), row_call<flow_kl_row<A>>(x, e, u, log_dets, one<A>(log_det), kl, int(u.columns())));
+    for_latent_rows(u, [&]<class A>(A) {
+        return row_call<flow_kl_row<A>>(x, e, u, log_dets, one<A>(log_det), kl, int(u.columns()));
     });
 }
 

@@ -20,22 +20,18 @@ void for_gate(GateKind kind, F f) {
 }  // namespace
 
 void glu_forward(View x, GateKind kind, View y) {
-    for_type(x.dtype, [&]<class S, class A>(S, A) {
-        for_gate(kind, [&]<class G>(G) {
-            for_each_row(y.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
-                             return row_call<glu_row<S, A, G, Lanes>>(x, y, int(y.columns()));
-                         }));
+    for_gate(kind, [&]<class G>(G) {
+        for_packet_rows(x, y.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
+            return row_call<glu_row<S, A, G, Lanes>>(x, y, int(y.columns()));
         });
     });
 }
 
 void glu_backward(View dy, View x, GateKind kind, Grad dx) {
     if (!dx) return;
-    for_type(x.dtype, [&]<class S, class A>(S, A) {
-        for_gate(kind, [&]<class G>(G) {
-            for_each_row(dy.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
-                             return row_call<glu_row_grad<S, A, G, Lanes>>(dy, x, dx, int(dy.columns()));
-                         }));
+    for_gate(kind, [&]<class G>(G) {
+        for_packet_rows(x, dy.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
+            return row_call<glu_row_grad<S, A, G, Lanes>>(dy, x, dx, int(dy.columns()));
         });
     });
 }

@@ -48,44 +48,39 @@ void normalise_backward(View dy, View y, View inverse, int heads, Grad dx) {
 }
 
 void vmf_sample_forward(View mu, View w, View e, View z) {
-    for_latent(mu, [&]<class A>(A) {
-        for_each_row(mu.rows(), row_call<vmf_sample_row<A, Lanes>>(mu, w, e, z, int(mu.columns())));
-    });
+    for_latent_rows(mu, [&]<class A>(A) { return row_call<vmf_sample_row<A, Lanes>>(mu, w, e, z, int(mu.columns())); });
 }
 
 void vmf_sample_backward(View dz, View mu, View w, View e, Grad dmu, Grad dw) {
     if (!dmu && !dw) return;
-    for_latent(mu, [&]<class A>(A) {
-        for_each_row(mu.rows(), row_call<vmf_sample_row_grad<A, Lanes>>(dz, mu, w, e, dmu, dw, int(mu.columns())));
+    for_latent_rows(mu, [&]<class A>(A) {
+        return row_call<vmf_sample_row_grad<A, Lanes>>(dz, mu, w, e, dmu, dw, int(mu.columns()));
     });
 }
 
 void gaussian_sample_forward(View x, View e, View z) {
-    for_latent(x, [&]<class A>(A) {
-        for_each_row(x.rows(), row_call<gaussian_sample_row<A, Lanes>>(x, e, z, int(e.columns())));
-    });
+    for_latent_rows(x, [&]<class A>(A) { return row_call<gaussian_sample_row<A, Lanes>>(x, e, z, int(e.columns())); });
 }
 
 void gaussian_sample_backward(View dz, View x, View e, Grad dx) {
     if (!dx) return;
-    for_latent(x, [&]<class A>(A) {
-        for_each_row(x.rows(), row_call<gaussian_sample_row_grad<A, Lanes>>(dz, x, e, dx, int(e.columns())));
+    for_latent_rows(x, [&]<class A>(A) {
+        return row_call<gaussian_sample_row_grad<A, Lanes>>(dz, x, e, dx, int(e.columns()));
     });
 }
 
 void gaussian_kl_forward(View x, View prior, View kl) {
     const int Z = int(x.columns()) / 2, kls = kls_of("gaussian_kl_forward", kl, x);
-    for_latent(x, [&]<class A>(A) {
-        for_each_row(x.rows(), row_call<gaussian_kl_row<A, Lanes>>(x, prior, by_row<A>(kl, kls), kls, Z));
+    for_latent_rows(x, [&]<class A>(A) {
+        return row_call<gaussian_kl_row<A, Lanes>>(x, prior, by_row<A>(kl, kls), kls, Z);
     });
 }
 
 void gaussian_kl_backward(View dkl, View x, View prior, Grad dx, Grad dprior) {
     const int Z = int(x.columns()) / 2, kls = kls_of("gaussian_kl_backward", dkl, x);
     if (!dx && !dprior) return;
-    for_latent(x, [&]<class A>(A) {
-        for_each_row(x.rows(),
-                     row_call<gaussian_kl_row_grad<A, Lanes>>(by_row<A>(dkl, kls), kls, x, prior, dx, dprior, Z));
+    for_latent_rows(x, [&]<class A>(A) {
+        return row_call<gaussian_kl_row_grad<A, Lanes>>(by_row<A>(dkl, kls), kls, x, prior, dx, dprior, Z);
     });
 }
 

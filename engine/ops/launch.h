@@ -172,6 +172,20 @@ void for_latent(const View& v, F f) {
     for_type(v.dtype, [&]<class S, class A>(S, A) { f(A()); });
 }
 
+// Calls f(lanes, row) for every row, where f is what make(A()) returns, and A the C++ type of `x`, as in for_latent().
+template <class Make>
+void for_latent_rows(const View& x, Make make) {
+    for_latent(x, [&]<class A>(A) { for_each_row(x.rows(), make(A())); });
+}
+// Calls f(lanes, row) for `rows` rows, where f is what make(S(), A(), lanes) returns, S and A are the C++ types of `x`,
+// as in for_type(), and `lanes` are those of in_packets().
+template <class Make>
+void for_packet_rows(const View& x, std::int64_t rows, Make make) {
+    for_type(x.dtype, [&]<class S, class A>(S, A) {
+        for_each_row(rows, in_packets<S>([&](auto lanes) { return make(S(), A(), lanes); }));
+    });
+}
+
 }  // namespace DEVICE
 }  // namespace masquerade
 

@@ -69,11 +69,8 @@ void run_backward(const View& dy, const View& x, const View& mean, const View& r
 }  // namespace
 
 void layernorm_forward(View x, View w, View b, double eps, View y, View mean, View rstd) {
-    for_type(x.dtype, [&]<class S, class A>(S, A) {
-        for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
-                         return row_call<layernorm_row<S, A, Lanes>>(x, w.as<A>(), b.as<A>(), y, mean, rstd,
-                                                                     int(x.columns()), eps);
-                     }));
+    for_packet_rows(x, x.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
+        return row_call<layernorm_row<S, A, Lanes>>(x, w.as<A>(), b.as<A>(), y, mean, rstd, int(x.columns()), eps);
     });
 }
 

@@ -16,10 +16,8 @@ struct WeightTerm {
 }  // namespace
 
 void rms_norm_forward(View x, View w, double eps, View y, View inverse) {
-    for_type(x.dtype, [&]<class S, class A>(S, A) {
-        for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
-                         return row_call<rms_norm_row<S, A, Lanes>>(x, w.as<A>(), y, inverse, int(x.columns()), eps);
-                     }));
+    for_packet_rows(x, x.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
+        return row_call<rms_norm_row<S, A, Lanes>>(x, w.as<A>(), y, inverse, int(x.columns()), eps);
     });
 }
 

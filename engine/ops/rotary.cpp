@@ -19,19 +19,16 @@ void turn(const View& x, const Ints& positions, const View& rotary_table, int co
     check_rotary(x, positions, rotary_table, columns);
     const bool in_place = x.data == y.view.data && !y.add;  // if true, y already has the columns that are not rotated
     const int D = int(rotary_table.columns()), C = in_place ? columns : int(x.columns());
-    for_type(x.dtype, [&]<class S, class A>(S, A) {
-        auto run = [&](auto adds) {
-            for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
-                             return row_call<turn_row<S, A, adds(), Lanes>>(x,
-                                                                            chosen_row<A>(rotary_table, positions.data),
-                                                                            A(direction), y.view, columns, D, C);
-                         }));
-        };
-        if (y.add)
-            run(std::true_type{});
-        else
-            run(std::false_type{});
-    });
+    auto run = [&](auto adds) {
+        for_packet_rows(x, x.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
+            return row_call<turn_row<S, A, adds(), Lanes>>(x, chosen_row<A>(rotary_table, positions.data), A(direction),
+                                                           y.view, columns, D, C);
+        });
+    };
+    if (y.add)
+        run(std::true_type{});
+    else
+        run(std::false_type{});
 }
 
 }  // namespace

@@ -19,11 +19,8 @@ HD void move_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, S> y, bool add, 
 // Calls move_row() for row from[m] of x and row to[m] of y, for m < count. A null pointer `from` stands for
 // from[m] = m, and a null pointer `to` for to[m] = m. An absent view x stands for rows of zeros.
 void move(std::int64_t count, const View& x, const int* from, const int* to, const View& y, bool add) {
-    for_type(y.dtype, [&]<class S, class A>(S, A) {
-        for_each_row(count, in_packets<S>([&]<class Lanes>(Lanes) {
-                         return row_call<move_row<S, Lanes>>(chosen_row<S>(x, from), chosen_row<S>(y, to), add,
-                                                             int(y.columns()));
-                     }));
+    for_packet_rows(y, count, [&]<class S, class A, class Lanes>(S, A, Lanes) {
+        return row_call<move_row<S, Lanes>>(chosen_row<S>(x, from), chosen_row<S>(y, to), add, int(y.columns()));
     });
 }
 
@@ -115,20 +112,15 @@ void store_rows(View x, Ints rows, View y) {
 
 void replace_rows_forward(View x, Ints which, View u, View y) {
     expect_rows("replace_rows", "row of u", which, u, true);
-    for_type(x.dtype, [&]<class S, class A>(S, A) {
-        for_each_row(x.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
-                         return row_call<replace_row<S, Lanes>>(x, u.as<S>(), which, y, int(x.columns()));
-                     }));
+    for_packet_rows(x, x.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
+        return row_call<replace_row<S, Lanes>>(x, u.as<S>(), which, y, int(x.columns()));
     });
 }
 
 void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
     if (du) expect_rows("replace_rows backward", "row of du", which, du.view, true);
-    for_type(dy.dtype, [&]<class S, class A>(S, A) {
-        for_each_row(dy.rows(), in_packets<S>([&]<class Lanes>(Lanes) {
-                         return row_call<replace_row_grad<S, Lanes>>(dy, which, dx, du.as<S>(), du.add,
-                                                                     int(dy.columns()));
-                     }));
+    for_packet_rows(dy, dy.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
+        return row_call<replace_row_grad<S, Lanes>>(dy, which, dx, du.as<S>(), du.add, int(dy.columns()));
     });
 }
 
