@@ -7,7 +7,7 @@
 //     for a tensor     the address of the row's first number, or null if the tensor is absent; if the function's
 //                      parameter is a number instead of an address, the row's first number
 //     for a Grad       two arguments: the address, and whether to add
-//     for other types  the same value for every row; for example w.as<A>()
+//     for other types  the same value for every row, converted to the type of the parameter; for example w.as<A>()
 // point_call() passes one number of each tensor. The function is part of the type of the function object, so that
 // compilers inline it. On the CPU, a lambda would do the same, but nvcc accepts no generic lambda in a kernel.
 #pragma once

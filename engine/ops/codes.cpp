@@ -100,7 +100,7 @@ void nearest_code_forward(View y, View codes, int groups, View q, View code) {
     if (groups < 1 || codes.rows() < groups)
         throw Error("nearest_code: ", groups, " groups, expected ", seen("codes", codes), " to have rows for each");
     for_latent_rows(y, [&]<class A>(A) {
-        return row_call<nearest_code_row<A>>(y, codes.as<A>(), code, q, int(y.columns()), groups,
+        return row_call<nearest_code_row<A>>(y, codes.as<A>(), code, q, y.columns(), groups,
                                              int(codes.rows()) / groups);
     });
 }
@@ -119,14 +119,13 @@ void straight_through_backward(View dz, Grad dy) {
 }
 
 void distance_forward(View y, View q, double weight, View distance) {
-    for_latent_rows(y,
-                    [&]<class A>(A) { return row_call<distance_row<A>>(y, q, A(weight), distance, int(y.columns())); });
+    for_latent_rows(y, [&]<class A>(A) { return row_call<distance_row<A>>(y, q, A(weight), distance, y.columns()); });
 }
 
 void distance_backward(View ddistance, View y, View q, double weight, Grad dy) {
     if (!dy) return;
     for_latent_rows(y, [&]<class A>(A) {
-        return row_call<distance_row_grad<A>>(ddistance, y, q, A(weight), dy, int(y.columns()));
+        return row_call<distance_row_grad<A>>(ddistance, y, q, A(weight), dy, y.columns());
     });
 }
 

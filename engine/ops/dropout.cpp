@@ -17,8 +17,7 @@ HD void drop_row(Lanes lanes, const Drop<A>& drop, std::int64_t n, Row<Lanes, co
 
 void drop_rows(const View& x, const RowNames& rows, const DropoutRule& rule, const Grad& y) {
     for_packet_rows(x, x.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
-        return row_call<drop_row<S, A, Lanes>>(checked_drop<A>("dropout", x, rows, rule), Number(), x, y,
-                                               int(x.columns()));
+        return row_call<drop_row<S, A, Lanes>>(checked_drop<A>("dropout", x, rows, rule), Number(), x, y, x.columns());
     });
 }
 

@@ -203,7 +203,7 @@ void check_st(const View& x, const View& st) {
 
 void coupling_forward(View x, View st, View y, View log_det) {
     check_st(x, st);
-    for_latent_rows(x, [&]<class A>(A) { return row_call<coupling_row<A>>(x, st, y, log_det, int(x.columns())); });
+    for_latent_rows(x, [&]<class A>(A) { return row_call<coupling_row<A>>(x, st, y, log_det, x.columns()); });
 }
 
 void coupling_backward(View dy, View dlog_det, View x, View st, Grad dx, Grad dst) {
@@ -211,13 +211,12 @@ void coupling_backward(View dy, View dlog_det, View x, View st, Grad dx, Grad ds
     expect_grad("coupling", "dst", dst, st);
     if (!dx && !dst) return;
     for_latent_rows(x, [&]<class A>(A) {
-        return row_call<coupling_row_grad<A>>(dy, dlog_det, x, st, dx, dst, int(x.columns()));
+        return row_call<coupling_row_grad<A>>(dy, dlog_det, x, st, dx, dst, x.columns());
     });
 }
 
 void log_det_forward(View w, View log_det, View left, View inverse) {
-    for_latent(w,
-               [&]<class A>(A) { for_each_row(1, row_call<log_det_of<A>>(w, left, inverse, log_det, int(w.rows()))); });
+    for_latent(w, [&]<class A>(A) { for_each_row(1, row_call<log_det_of<A>>(w, left, inverse, log_det, w.rows())); });
 }
 
 void log_det_backward(View dlog_det, View inverse, Grad dw) {
@@ -256,20 +255,19 @@ void lu_matrix_backward(View dw, View dlog_det, View lu, View order, Grad dlu) {
     if (!dlu) return;
     for_latent_rows(lu, [&]<class A>(A) {
         return row_call<lu_row_grad<A>>(Number(), dw.as<A>(), one<A>(dlog_det), lu.as<A>(), order.as<A>(), dlu,
-                                        int(lu.rows()));
+                                        lu.rows());
     });
 }
 
 void flow_kl_forward(View x, View e, View u, View log_dets, View log_det, View kl) {
     for_latent_rows(u, [&]<class A>(A) {
-        return row_call<flow_kl_row<A>>(x, e, u, log_dets, one<A>(log_det), kl, int(u.columns()));
+        return row_call<flow_kl_row<A>>(x, e, u, log_dets, one<A>(log_det), kl, u.columns());
     });
 }
 
 void flow_kl_backward(View dkl, View x, View u, Grad dx, Grad du, Grad dlog_dets, Grad dlog_det) {
     for_latent(u, [&]<class A>(A) {
-        for_each_row_and_sums(u.rows(), 1,
-                              row_call<flow_kl_row_grad<A>>(dkl, x, u, dx, du, dlog_dets, int(u.columns())),
+        for_each_row_and_sums(u.rows(), 1, row_call<flow_kl_row_grad<A>>(dkl, x, u, dx, du, dlog_dets, u.columns()),
                               ColumnSum(dlog_det, MinusTerm<A>{dkl.as<A>()}));
     });
 }

@@ -22,7 +22,7 @@ void for_gate(GateKind kind, F f) {
 void glu_forward(View x, GateKind kind, View y) {
     for_gate(kind, [&]<class G>(G) {
         for_packet_rows(x, y.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
-            return row_call<glu_row<S, A, G, Lanes>>(x, y, int(y.columns()));
+            return row_call<glu_row<S, A, G, Lanes>>(x, y, y.columns());
         });
     });
 }
@@ -31,7 +31,7 @@ void glu_backward(View dy, View x, GateKind kind, Grad dx) {
     if (!dx) return;
     for_gate(kind, [&]<class G>(G) {
         for_packet_rows(x, dy.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
-            return row_call<glu_row_grad<S, A, G, Lanes>>(dy, x, dx, int(dy.columns()));
+            return row_call<glu_row_grad<S, A, G, Lanes>>(dy, x, dx, dy.columns());
         });
     });
 }

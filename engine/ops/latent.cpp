@@ -48,24 +48,24 @@ void normalise_backward(View dy, View y, View inverse, int heads, Grad dx) {
 }
 
 void vmf_sample_forward(View mu, View w, View e, View z) {
-    for_latent_rows(mu, [&]<class A>(A) { return row_call<vmf_sample_row<A, Lanes>>(mu, w, e, z, int(mu.columns())); });
+    for_latent_rows(mu, [&]<class A>(A) { return row_call<vmf_sample_row<A, Lanes>>(mu, w, e, z, mu.columns()); });
 }
 
 void vmf_sample_backward(View dz, View mu, View w, View e, Grad dmu, Grad dw) {
     if (!dmu && !dw) return;
     for_latent_rows(mu, [&]<class A>(A) {
-        return row_call<vmf_sample_row_grad<A, Lanes>>(dz, mu, w, e, dmu, dw, int(mu.columns()));
+        return row_call<vmf_sample_row_grad<A, Lanes>>(dz, mu, w, e, dmu, dw, mu.columns());
     });
 }
 
 void gaussian_sample_forward(View x, View e, View z) {
-    for_latent_rows(x, [&]<class A>(A) { return row_call<gaussian_sample_row<A, Lanes>>(x, e, z, int(e.columns())); });
+    for_latent_rows(x, [&]<class A>(A) { return row_call<gaussian_sample_row<A, Lanes>>(x, e, z, e.columns()); });
 }
 
 void gaussian_sample_backward(View dz, View x, View e, Grad dx) {
     if (!dx) return;
     for_latent_rows(x, [&]<class A>(A) {
-        return row_call<gaussian_sample_row_grad<A, Lanes>>(dz, x, e, dx, int(e.columns()));
+        return row_call<gaussian_sample_row_grad<A, Lanes>>(dz, x, e, dx, e.columns());
     });
 }
 

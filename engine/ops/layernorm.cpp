@@ -70,14 +70,14 @@ void run_backward(const View& dy, const View& x, const View& mean, const View& r
 
 void layernorm_forward(View x, View w, View b, double eps, View y, View mean, View rstd) {
     for_packet_rows(x, x.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
-        return row_call<layernorm_row<S, A, Lanes>>(x, w.as<A>(), b.as<A>(), y, mean, rstd, int(x.columns()), eps);
+        return row_call<layernorm_row<S, A, Lanes>>(x, w.as<A>(), b.as<A>(), y, mean, rstd, x.columns(), eps);
     });
 }
 
 void layernorm_backward(View dy, View x, View w, View mean, View rstd, Grad dx, Grad dw, Grad db) {
     for_type(x.dtype, [&]<class S, class A>(S, A) {
         const auto row = in_packets<S>([&]<class Lanes>(Lanes) {
-            return row_call<store_layernorm_grad<S, A, Lanes>>(dy, x, w.as<A>(), mean, rstd, dx, int(x.columns()));
+            return row_call<store_layernorm_grad<S, A, Lanes>>(dy, x, w.as<A>(), mean, rstd, dx, x.columns());
         });
         run_backward<S, A>(dy, x, mean, rstd, row, dw, db);
     });
@@ -103,7 +103,7 @@ void residual_norm_backward(View dy, View s, RowNames rows, DropoutRule rule, Vi
         const Drop<A> drop = checked_drop<A>("residual_norm backward", s, rows, rule);
         const auto row = in_packets<S>([&]<class Lanes>(Lanes) {
             return row_call<residual_row_grad<S, A, Lanes>>(dy, s, w.as<A>(), mean, rstd, drop, Number(), dx, df,
-                                                            int(s.columns()));
+                                                            s.columns());
         });
         run_backward<S, A>(dy, s, mean, rstd, row, dw, db);
     });

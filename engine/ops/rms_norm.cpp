@@ -17,7 +17,7 @@ struct WeightTerm {
 
 void rms_norm_forward(View x, View w, double eps, View y, View inverse) {
     for_packet_rows(x, x.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
-        return row_call<rms_norm_row<S, A, Lanes>>(x, w.as<A>(), y, inverse, int(x.columns()), eps);
+        return row_call<rms_norm_row<S, A, Lanes>>(x, w.as<A>(), y, inverse, x.columns(), eps);
     });
 }
 

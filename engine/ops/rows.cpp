@@ -20,7 +20,7 @@ HD void move_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, S> y, bool add, 
 // from[m] = m, and a null pointer `to` for to[m] = m. An absent view x stands for rows of zeros.
 void move(std::int64_t count, const View& x, const int* from, const int* to, const View& y, bool add) {
     for_packet_rows(y, count, [&]<class S, class A, class Lanes>(S, A, Lanes) {
-        return row_call<move_row<S, Lanes>>(chosen_row<S>(x, from), chosen_row<S>(y, to), add, int(y.columns()));
+        return row_call<move_row<S, Lanes>>(chosen_row<S>(x, from), chosen_row<S>(y, to), add, y.columns());
     });
 }
 
@@ -92,7 +92,7 @@ void gather_rows_backward(View dy, Ints rows, Grad dx) {
 void max_rows_forward(View x, Ints first, View y) {
     expect_parts("max_rows", "first rows", first, y.rows(), x.rows(), x);
     for_type(x.dtype, [&]<class S, class A>(S, A) {
-        for_each_row(y.rows(), row_call<max_row<S, A>>(x.as<S>(), first, y, int(x.columns())));
+        for_each_row(y.rows(), row_call<max_row<S, A>>(x.as<S>(), first, y, x.columns()));
     });
 }
 
@@ -100,8 +100,7 @@ void max_rows_backward(View dy, View x, Ints first, Grad dx) {
     expect_parts("max_rows backward", "first rows", first, dy.rows(), x.rows(), x);
     if (!dx) return;
     for_type(x.dtype, [&]<class S, class A>(S, A) {
-        for_each_row(dy.rows(),
-                     row_call<max_row_grad<S, A>>(dy, x.as<S>(), first, dx.as<S>(), dx.add, int(x.columns())));
+        for_each_row(dy.rows(), row_call<max_row_grad<S, A>>(dy, x.as<S>(), first, dx.as<S>(), dx.add, x.columns()));
     });
 }
 
@@ -113,14 +112,14 @@ void store_rows(View x, Ints rows, View y) {
 void replace_rows_forward(View x, Ints which, View u, View y) {
     expect_rows("replace_rows", "row of u", which, u, true);
     for_packet_rows(x, x.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
-        return row_call<replace_row<S, Lanes>>(x, u.as<S>(), which, y, int(x.columns()));
+        return row_call<replace_row<S, Lanes>>(x, u.as<S>(), which, y, x.columns());
     });
 }
 
 void replace_rows_backward(View dy, Ints which, Grad dx, Grad du) {
     if (du) expect_rows("replace_rows backward", "row of du", which, du.view, true);
     for_packet_rows(dy, dy.rows(), [&]<class S, class A, class Lanes>(S, A, Lanes) {
-        return row_call<replace_row_grad<S, Lanes>>(dy, which, dx, du.as<S>(), du.add, int(dy.columns()));
+        return row_call<replace_row_grad<S, Lanes>>(dy, which, dx, du.as<S>(), du.add, dy.columns());
     });
 }
 

@@ -13,7 +13,7 @@ HD void scale_row(Lanes lanes, Row<Lanes, const S> x, Row<Lanes, const A> w, Row
 template <class S, class A>
 auto scaled(const View& x, const View& w, const Grad& y) {
     return in_packets<S>(
-        [&]<class Lanes>(Lanes) { return row_call<scale_row<S, A, Lanes>>(x, w.as<A>(), y, int(x.columns())); });
+        [&]<class Lanes>(Lanes) { return row_call<scale_row<S, A, Lanes>>(x, w.as<A>(), y, x.columns()); });
 }
 
 // dw is the sum over all rows of dy x. operator() returns the term of a row, where x[0] is an element of dy, and x[1]

@@ -14,7 +14,7 @@ HD void weighted_sum_row(Lanes lanes, const A* x, const A* weights, A* y, int n)
 }  // namespace
 
 void weighted_sum_forward(View x, View weights, View y) {
-    for_latent(x, [&]<class A>(A) { for_each_row(1, row_call<weighted_sum_row<A>>(x, weights, y, int(x.count()))); });
+    for_latent(x, [&]<class A>(A) { for_each_row(1, row_call<weighted_sum_row<A>>(x, weights, y, x.count())); });
 }
 
 void weighted_sum_backward(View dy, View weights, Grad dx) {
