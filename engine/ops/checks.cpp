@@ -28,8 +28,8 @@ struct Size {
 // "V" and "C" and the type 'A', the type of the arithmetic (f32 if the activations are bf16).
 struct Stated {
     std::string name;
-    bool optional = false, any_shape = false;
-    std::vector<Size> sizes;
+    bool optional = false;
+    std::vector<Size> sizes;  // empty for (*), any shape
     char type = 'S';  // 'S', 'A', or 'E' for either
 };
 
@@ -58,8 +58,8 @@ struct Shapes {
             if (std::isalpha(in.peek())) in >> one.type;
             const std::size_t open = group.find('(');
             std::istringstream names(group.substr(0, open)), sizes(group.substr(open + 1));
-            for (std::string size; std::getline(sizes, size, ',');) one.sizes.emplace_back(size);
-            one.any_shape = one.sizes[0].letters == "*";
+            for (std::string size; std::getline(sizes, size, ',');)
+                if (size != "*") one.sizes.emplace_back(size);
             while (names >> one.name) {
                 one.optional = one.name.back() == '?';
                 if (one.optional) one.name.pop_back();
@@ -111,9 +111,8 @@ class Call {
     }
     Output output(const Shapes::Parameter& p) const {
         const Stated& stated = shapes_.all[p.stated];
-        Shape shape = stated.any_shape ? *any_ : Shape();
-        for (std::size_t i = 0; !stated.any_shape && i < stated.sizes.size(); i++)
-            shape.size[shape.rank++] = product(stated.sizes[i]).first;
+        Shape shape = stated.sizes.empty() ? *any_ : Shape();
+        for (const Size& size : stated.sizes) shape.size[shape.rank++] = product(size).first;
         return {p.name.c_str(), shape, stated.type == 'S' && storage_ ? *storage_ : *arithmetic_};
     }
 
@@ -126,10 +125,10 @@ class Call {
         if (a.count == 0) return true;  // an output whose shape is not known yet (outputs_of())
         const View& view = *a.views[0];
         if (!view && (stated.optional || p.gradient)) return true;  // absent, which is allowed for gradients and "?"
-        if (stated.any_shape && !any_) any_ = view.shape;
-        bool good = stated.any_shape ? view.shape == *any_ : view.shape.rank == int(stated.sizes.size());
-        for (int i = 0; good && !stated.any_shape && i < view.shape.rank; i++)
-            good = fits(stated.sizes[i], view.shape[i]);
+        const int rank = int(stated.sizes.size());
+        if (rank == 0 && !any_) any_ = view.shape;
+        bool good = rank == 0 ? view.shape == *any_ : view.shape.rank == rank;
+        for (int i = 0; good && i < rank; i++) good = fits(stated.sizes[i], view.shape[i]);
         const DType a_type = arithmetic_of(view.dtype);
         const bool stored = stated.type == 'S' || (stated.type == 'E' && view.dtype != a_type);
         if (!arithmetic_) arithmetic_ = a_type;
