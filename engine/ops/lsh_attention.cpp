@@ -219,67 +219,51 @@ struct Backward {
     }
 };
 
-void check_call(const char* op, const View& q, const View& rotations, const LshRule& rule, const View& y,
-                const View& lse) {
+// Checks the arguments, hashes and sorts the rows, and calls f(pairs). `pairs` computes the score and the dropout factor
+// of any query row and key row.
+template <class F>
+void for_pairs(const char* op, const View& q, const View& k, const View& v, const View& rotations,
+               const SegmentGraph& graph, const LshRule& rule, const View& y, const View& lse, F f) {
+    const AttentionRule& a = rule.attention;
     if (rule.rounds < 1 || rule.buckets < 2 || rule.buckets % 2 || rule.chunk < 1)
         throw Error(op, ": ", rule.rounds, " rounds, ", rule.buckets, " buckets, chunks of ", rule.chunk,
                     "; expected an even number of buckets");
-    check_attention_rule(op, q, rule.attention, y.rows(), lse);
+    check_attention_rule(op, q, a, y.rows(), lse);
     expect_shape(op, "rotations", rotations, {rule.rounds * rule.buckets / 2, q.columns()}, arithmetic_of(q.dtype));
-}
-
-// Hashes and sorts the rows. The returned Pairs compute the score and the dropout factor of any query row and key row.
-template <class S, class A>
-Pairs<S, A> pairs_of(const std::vector<int>& numbers, const View& q, const View& k, const View& v,
-                     const View& rotations, std::int64_t queries, const LshRule& rule) {
-    const AttentionRule& a = rule.attention;
-    const int C = int(q.columns()), D = C / a.heads;
-    Sorted to{list_plan(numbers, table_of<PlanTag>(numbers)), a.heads, rule.rounds, rule.buckets, rule.chunk};
-    const std::int64_t sorts = std::int64_t(a.heads) * rule.rounds, count = q.rows() * sorts,
-                       keys = to.plan.keys * sorts;
-    to.bucket = workspace<SortTag, int>(count + 2 * keys);
-    to.order = to.bucket + count, to.start = to.order + keys;
-    for_each_row(count, Hash<S, A>{to, q.as<S>(), rotations.as<A>(), C, D});
-    for_each_long_row(to.plan.groups * sorts, Sort{to});
-    return {to,
-            q.as<S>(),
-            k.as<S>(),
-            v.as<S>(),
-            C,
-            D,
-            A(1 / sqrt_of(double(D))),
-            a.rows.document.data,
-            a.rows.position.data,
-            a.stream,
-            std::uint32_t(double(a.dropout) * 4294967296.0),
-            A(1 / (1 - double(a.dropout))),
-            workspace<RoomTag, A>(3 * C * std::max(q.rows(), queries))};
+    const std::vector<int> numbers = list_plan_numbers(op, graph, q.rows(), y.rows());
+    for_type(q.dtype, [&]<class S, class A>(S, A) {
+        const int C = int(q.columns()), D = C / a.heads;
+        Sorted to{list_plan(numbers, table_of<PlanTag>(numbers)), a.heads, rule.rounds, rule.buckets, rule.chunk};
+        const std::int64_t sorts = std::int64_t(a.heads) * rule.rounds, count = q.rows() * sorts,
+                           keys = to.plan.keys * sorts;
+        to.bucket = workspace<SortTag, int>(count + 2 * keys);
+        to.order = to.bucket + count, to.start = to.order + keys;
+        for_each_row(count, Hash<S, A>{to, q.as<S>(), rotations.as<A>(), C, D});
+        for_each_long_row(to.plan.groups * sorts, Sort{to});
+        f(Pairs<S, A>{to, q.as<S>(), k.as<S>(), v.as<S>(), C, D, A(1 / sqrt_of(double(D))), a.rows.document.data,
+                      a.rows.position.data, a.stream, std::uint32_t(double(a.dropout) * 4294967296.0),
+                      A(1 / (1 - double(a.dropout))), workspace<RoomTag, A>(3 * C * std::max(q.rows(), y.rows()))});
+    });
 }
 
 }  // namespace
 
 void lsh_attention_forward(View q, View k, View v, View rotations, const SegmentGraph& graph, LshRule rule, View y,
                            View lse) {
-    const char* op = "lsh_attention";
-    check_call(op, q, rotations, rule, y, lse);
-    const std::vector<int> numbers = list_plan_numbers(op, graph, q.rows(), y.rows());
-    for_type(q.dtype, [&]<class S, class A>(S, A) {
-        const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, y.rows(), rule);
-        for_each_row(lse.count(), Forward<S, A>{pairs, y.as<S>(), lse.as<A>()});
-    });
+    for_pairs("lsh_attention", q, k, v, rotations, graph, rule, y, lse,
+              [&]<class S, class A>(const Pairs<S, A>& pairs) {
+                  for_each_row(lse.count(), Forward<S, A>{pairs, y.as<S>(), lse.as<A>()});
+              });
 }
 
 void lsh_attention_backward(View dy, View q, View k, View v, View rotations, View y, View lse,
                             const SegmentGraph& graph, LshRule rule, Grad dq, Grad dk, Grad dv) {
-    const char* op = "lsh_attention backward";
-    check_call(op, q, rotations, rule, y, lse);
-    const std::vector<int> numbers = list_plan_numbers(op, graph, q.rows(), y.rows());
-    for_type(q.dtype, [&]<class S, class A>(S, A) {
-        const auto pairs = pairs_of<S, A>(numbers, q, k, v, rotations, y.rows(), rule);
-        for_each_row(q.rows() * rule.attention.heads,
-                     Backward<S, A>{pairs, dy.as<S>(), y.as<S>(), lse.as<A>(), dq.as<S>(), dk.as<S>(), dv.as<S>(),
-                                    dq.add, dk.add, dv.add});
-    });
+    for_pairs("lsh_attention backward", q, k, v, rotations, graph, rule, y, lse,
+              [&]<class S, class A>(const Pairs<S, A>& pairs) {
+                  for_each_row(q.rows() * rule.attention.heads,
+                               Backward<S, A>{pairs, dy.as<S>(), y.as<S>(), lse.as<A>(), dq.as<S>(), dk.as<S>(),
+                                              dv.as<S>(), dq.add, dk.add, dv.add});
+              });
 }
 
 }  // namespace masquerade::DEVICE

@@ -33,8 +33,35 @@ std::int64_t second_level_cache() {
 struct Packed {};
 struct Sums {};
 
-void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
-    if (gemm_bf16(m, n, k, a, b, c)) return;
+}  // namespace
+
+GemmGrid choose_grid(std::int64_t m, std::int64_t n, std::int64_t most, std::int64_t row_unit, std::int64_t column_unit,
+                     double row_cost, double column_cost) {
+    const auto part = [](std::int64_t size, std::int64_t unit, std::int64_t parts) {
+        return (size + unit * parts - 1) / (unit * parts) * unit;
+    };
+    GemmGrid best{};
+    double best_cost = 1e300;
+    for (std::int64_t rows = 1; rows <= most; rows++) {
+        const GemmGrid grid{part(m, row_unit, rows), part(n, column_unit, most / rows)};
+        const double height = double(grid.height), width = double(grid.width);
+        const double cost = height * width + row_cost * height + column_cost * width;
+        if (cost < best_cost) best = grid, best_cost = cost;
+    }
+    return best;
+}
+
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
+    if (!runs_fast(a.dtype))
+        return for_reference_type(a.dtype, [&]<class A>(A) {
+            const auto *of_a = static_cast<const A*>(a.data), *of_b = static_cast<const A*>(b.data);
+            parallel_for(m, 16, [&](std::int64_t begin, std::int64_t end) {
+                product_reference<A>(end - begin, n, k, {of_a + begin * a.row, a.row, a.column},
+                                     {of_b, b.row, b.column}, static_cast<const A*>(c.bias),
+                                     {static_cast<A*>(c.data) + begin * c.row, c.row, 1}, c.add);
+            });
+        });
+    if (m == 0 || n == 0 || gemm_bf16(m, n, k, a, b, c)) return;
     constexpr std::int64_t least = 250000;  // fewer multiply-adds are not worth waking a thread
     const GemmKernel& kernel = *chosen_kernel();
     const std::int64_t bytes = kernel.packed_size(k, n) * std::int64_t(bytes_of(b.dtype));
@@ -60,38 +87,6 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b
         float* scratch = workspace<Packed>(kernel.scratch(problem, m1 - m0, n1 - n0));
         kernel.block(problem, {m0, m1, n0, n1}, scratch);
     });
-}
-
-}  // namespace
-
-GemmGrid choose_grid(std::int64_t m, std::int64_t n, std::int64_t most, std::int64_t row_unit, std::int64_t column_unit,
-                     double row_cost, double column_cost) {
-    const auto part = [](std::int64_t size, std::int64_t unit, std::int64_t parts) {
-        return (size + unit * parts - 1) / (unit * parts) * unit;
-    };
-    GemmGrid best{};
-    double best_cost = 1e300;
-    for (std::int64_t rows = 1; rows <= most; rows++) {
-        const GemmGrid grid{part(m, row_unit, rows), part(n, column_unit, most / rows)};
-        const double height = double(grid.height), width = double(grid.width);
-        const double cost = height * width + row_cost * height + column_cost * width;
-        if (cost < best_cost) best = grid, best_cost = cost;
-    }
-    return best;
-}
-
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
-    if (!runs_fast(a.dtype))
-        for_reference_type(a.dtype, [&]<class A>(A) {
-            const auto *of_a = static_cast<const A*>(a.data), *of_b = static_cast<const A*>(b.data);
-            parallel_for(m, 16, [&](std::int64_t begin, std::int64_t end) {
-                product_reference<A>(end - begin, n, k, {of_a + begin * a.row, a.row, a.column},
-                                     {of_b, b.row, b.column}, static_cast<const A*>(c.bias),
-                                     {static_cast<A*>(c.data) + begin * c.row, c.row, 1}, c.add);
-            });
-        });
-    else if (m > 0 && n > 0)
-        multiply(m, n, k, a, b, c);
 }
 
 const char* instruction_set() { return chosen_kernel()->name; }
