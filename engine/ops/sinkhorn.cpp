@@ -345,49 +345,44 @@ struct RowsGrad {
     }
 };
 
-// Checks the shapes, and returns the tables of a BlockPlan as one list of numbers (block_plan_numbers()). y has rows
-// for all keys of every list, even for keys in rows that have no query.
-std::vector<int> check_call(const char* op, const View& q, const View& kv, const SegmentGraph& graph,
-                            const SinkhornRule& rule, const View& y) {
+// Checks the shapes, computes the weights w_uv of the blocks of every list, and calls f(S(), m), where m also has memory
+// for the backward, which is not initialised. y has rows for all keys of every list, even for keys in rows that have no
+// query.
+template <class F>
+void for_sorting(const char* op, const View& q, const View& kv, const SegmentGraph& graph, const SinkhornRule& rule,
+                 const View& y, F f) {
     if (rule.heads < 1 || q.columns() % rule.heads || rule.block < 1 || rule.iterations < 1 || !(rule.temperature > 0))
         throw Error(op, ": ", seen("q", q), ", ", rule.heads, " heads, blocks of ", rule.block, ", ", rule.iterations,
                     " iterations, temperature ", rule.temperature, "; expected whole heads and positive numbers");
     std::int64_t queries = 0;
     for (const QuerySegment& s : graph.queries) queries = std::max<std::int64_t>(queries, s.end);
     expect_shape(op, "y", y, {most_blocks(graph, q.rows(), rule.block) * rule.block, kv.columns()}, q.dtype);
-    return block_plan_numbers(op, graph, q.rows(), queries, rule.block);
-}
-
-// Computes the weights w_uv of the blocks of every list. The returned object also has memory for the backward, which is
-// not initialised.
-template <class S, class A>
-Sorting<A> sorted(const View& q, const View& kv, const SinkhornRule& rule, const std::vector<int>& numbers) {
-    const int D = int(q.columns()) / rule.heads;
-    Sorting<A> m{block_plan(numbers, table_of<PlanTag>(numbers)), rule.heads, D, rule.iterations,
-                 A(1 / (std::sqrt(double(D)) * rule.temperature))};
-    const std::int64_t rows = std::int64_t(m.plan.blocks) * m.heads, steps = 2 * m.K + 3;
-    A* room = workspace<RoomTag, A>(rows * (4 * m.D + 5 * m.plan.most + steps));
-    for (A** mean : {&m.mean_q, &m.mean_k, &m.dmean_q, &m.dmean_k}) *mean = room, room += rows * m.D;
-    for (A** matrix : {&m.scores, &m.slopes, &m.work, &m.weights}) *matrix = room, room += rows * m.plan.most;
-    m.potential = room + rows * m.plan.most;
-    for_each_row(rows, Means<S, A>{m, q.as<S>(), kv.as<S>()});
-    for_each_long_row(std::int64_t(m.plan.groups) * m.heads, Normalise<A>{m});
-    return m;
+    const std::vector<int> numbers = block_plan_numbers(op, graph, q.rows(), queries, rule.block);
+    for_type(q.dtype, [&]<class S, class A>(S, A) {
+        const int D = int(q.columns()) / rule.heads;
+        Sorting<A> m{block_plan(numbers, table_of<PlanTag>(numbers)), rule.heads, D, rule.iterations,
+                     A(1 / (std::sqrt(double(D)) * rule.temperature))};
+        const std::int64_t rows = std::int64_t(m.plan.blocks) * m.heads, steps = 2 * m.K + 3;
+        A* room = workspace<RoomTag, A>(rows * (4 * m.D + 5 * m.plan.most + steps));
+        for (A** mean : {&m.mean_q, &m.mean_k, &m.dmean_q, &m.dmean_k}) *mean = room, room += rows * m.D;
+        for (A** matrix : {&m.scores, &m.slopes, &m.work, &m.weights}) *matrix = room, room += rows * m.plan.most;
+        m.potential = room + rows * m.plan.most;
+        for_each_row(rows, Means<S, A>{m, q.as<S>(), kv.as<S>()});
+        for_each_long_row(std::int64_t(m.plan.groups) * m.heads, Normalise<A>{m});
+        f(S(), m);
+    });
 }
 
 }  // namespace
 
 void sinkhorn_forward(View q, View kv, const SegmentGraph& graph, SinkhornRule rule, View y) {
-    const std::vector<int> numbers = check_call("sinkhorn", q, kv, graph, rule, y);
-    for_type(q.dtype, [&]<class S, class A>(S, A) {
-        for_each_row(y.rows(), Mix<S, A>{sorted<S, A>(q, kv, rule, numbers), kv.as<S>(), y.as<S>()});
+    for_sorting("sinkhorn", q, kv, graph, rule, y, [&]<class S, class A>(S, const Sorting<A>& m) {
+        for_each_row(y.rows(), Mix<S, A>{m, kv.as<S>(), y.as<S>()});
     });
 }
 
 void sinkhorn_backward(View dy, View q, View kv, const SegmentGraph& graph, SinkhornRule rule, Grad dq, Grad dkv) {
-    const std::vector<int> numbers = check_call("sinkhorn backward", q, kv, graph, rule, dy);
-    for_type(q.dtype, [&]<class S, class A>(S, A) {
-        const auto m = sorted<S, A>(q, kv, rule, numbers);
+    for_sorting("sinkhorn backward", q, kv, graph, rule, dy, [&]<class S, class A>(S, const Sorting<A>& m) {
         for_each_row(std::int64_t(m.plan.blocks) * m.heads, WeightsGrad<S, A>{m, kv.as<S>(), dy.as<S>()});
         for_each_long_row(std::int64_t(m.plan.groups) * m.heads, NormaliseGrad<A>{m});
         if (dq) for_each_row(q.rows(), RowsGrad<S, A>{m, m.dmean_q, nullptr, dq.as<S>(), dq.add});
