@@ -30,7 +30,7 @@ struct Stated {
     std::string name;
     bool optional = false;
     std::vector<Size> sizes;  // empty for (*), any shape
-    char type = 'S';  // 'S', 'A', or 'E' for either
+    char type = 'S';          // 'S', 'A', or 'E' for either
 };
 
 // The shapes that ops.h states for an op, and the parameters of the op. Both are prepared only once, so that the check

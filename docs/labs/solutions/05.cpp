@@ -36,9 +36,8 @@ int half(const char* op, const View& x) {
 void swiglu_forward(View x, View y) {
     const int F = half("swiglu", x);
     expect_shape("swiglu", "y", y, {x.rows(), F}, x.dtype);
-    for_type(x.dtype, [&]<class S, class A>(S, A) {
-        for_each_row(x.rows(), row_call<swiglu_row<S, A, Lanes>>(x, y, F));
-    });
+    for_type(x.dtype,
+             [&]<class S, class A>(S, A) { for_each_row(x.rows(), row_call<swiglu_row<S, A, Lanes>>(x, y, F)); });
 }
 
 void swiglu_backward(View dy, View x, Grad dx) {
