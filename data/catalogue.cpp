@@ -61,8 +61,8 @@ void describe(Package& package, const std::string& value) {
 }
 
 // Splits a paragraph at each space after . ! ? or : unless a lower-case ASCII letter or a digit follows the space.
-std::vector<std::string> sentences_of(const std::string& paragraph) {
-    std::vector<std::string> sentences = {""};
+Strings sentences_of(const std::string& paragraph) {
+    Strings sentences = {""};
     for (std::size_t i = 0; i < paragraph.size(); i++) {
         const char next = i + 1 < paragraph.size() ? paragraph[i + 1] : '\0';
         const bool ended =
@@ -77,8 +77,8 @@ std::vector<std::string> sentences_of(const std::string& paragraph) {
 
 // Returns the parts of a package's description, each as a list of sentences: first the synopsis (one sentence), then
 // the paragraphs and list items.
-std::vector<std::vector<std::string>> parts_of(const std::string& description) {
-    std::vector<std::vector<std::string>> parts;
+std::vector<Strings> parts_of(const std::string& description) {
+    std::vector<Strings> parts;
     std::istringstream in(description + "\n.");
     std::string part;
     for (std::string line; std::getline(in, line);) {
@@ -118,8 +118,7 @@ std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::st
     return pairs;
 }
 
-std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
-                                    const std::vector<std::string>& translation_files) {
+std::vector<Package> parse_packages(const Strings& packages_files, const Strings& translation_files) {
     std::unordered_map<std::string, std::string> translations, german;  // English and German texts, by Description-md5
     for (const std::string& file : translation_files)
         each_stanza(file, [&](Stanza& stanza) {
@@ -153,7 +152,7 @@ std::vector<Package> parse_packages(const std::vector<std::string>& packages_fil
 }
 
 Catalogue read_catalogue(const std::string& folder) {
-    std::vector<std::string> packages, translations;
+    Strings packages, translations;
     Catalogue catalogue{"", "", {}};
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -170,13 +169,13 @@ Catalogue read_catalogue(const std::string& folder) {
             catalogue.date = std::max(catalogue.date, iso_date(one_line(release["Date"])));
         });
     }
-    if (error) throw BadInput(text(folder, " cannot be read: ", error.message()));
+    if (error) throw BadInput(folder, " cannot be read: ", error.message());
     if (catalogue.name.empty()) catalogue.name = "package catalogue";
     if (catalogue.date.empty()) catalogue.date = "unknown";
     catalogue.packages = parse_packages(packages, translations);
     if (catalogue.packages.empty())
-        throw BadInput(text(folder, ": no package with a description in ", packages.size(),
-                            " lists; apt's *_Packages are expected (data/fetch_catalogue.sh)"));
+        throw BadInput(folder, ": no package with a description in ", packages.size(),
+                       " lists; apt's *_Packages are expected (data/fetch_catalogue.sh)");
     return catalogue;
 }
 

@@ -3,10 +3,7 @@
 // descriptions with their synopses (pairs), and sentences of descriptions with their German translations (pairs). The
 // input consists of Packages, Translation-en and Translation-de files, which apt downloads (format: deb822).
 #pragma once
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include "data/text.h"
 
 namespace masquerade {
 
@@ -26,8 +23,7 @@ struct Catalogue {
 // Parses the contents of Packages files; packages without a synopsis are skipped. The Translation files provide the
 // German description of a package and, if the Packages file lacks the English description, also the English one. A
 // description is found by the field Description-md5, a checksum of the English text. The result is sorted by name.
-std::vector<Package> parse_packages(const std::vector<std::string>& packages_files,
-                                    const std::vector<std::string>& translation_files);
+std::vector<Package> parse_packages(const Strings& packages_files, const Strings& translation_files);
 
 // Pairs the sentences of a description with the sentences of its translation. Both texts are split into parts: the
 // synopsis, paragraphs and list items. Paragraphs and list items are split into sentences. If the texts have different

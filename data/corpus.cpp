@@ -48,7 +48,7 @@ Splits make_splits(std::vector<Entry> entries) {
     std::unordered_set<std::string> earlier;  // lower-cased sources and targets of the earlier splits
     for (int split = 0; split < 3; split++) {
         std::unordered_set<std::string> here, lines_here;
-        std::vector<std::string>& lines = splits.lines[split];
+        Strings& lines = splits.lines[split];
         for (const Entry& e : entries) {
             if (split_of(e.group) != split) continue;
             std::string source = lower(e.source), target = lower(e.target);
@@ -79,7 +79,7 @@ std::string write_corpus(const std::string& folder, const std::string& name, con
         for (int split = 0; split < 3; split++) {
             const std::string file =
                 text(part.stem, '.', split_names[split], part.kind == "sentences" ? ".txt" : ".tsv");
-            const std::vector<std::string>& lines = part.splits.lines[split];
+            const Strings& lines = part.splits.lines[split];
             std::string bytes;
             for (const std::string& line : lines) bytes += line + '\n';
             std::istringstream in(bytes);
@@ -100,7 +100,7 @@ std::string write_corpus(const std::string& folder, const std::string& name, con
 Corpus read_corpus(const std::string& folder) {
     const std::string path = folder + "/SOURCE.json";
     if (!std::filesystem::exists(path))
-        throw BadInput(text(folder, " holds no corpus: ", path, " is not there; `make data` makes one"));
+        throw BadInput(folder, " holds no corpus: ", path, " is not there; `make data` makes one");
     const auto json = parse_input<BadInput>(read_bytes(path), path);
     try {
         Corpus corpus{json.at("name"), json.at("date"), {}, {}, {}};
@@ -114,8 +114,8 @@ Corpus read_corpus(const std::string& folder) {
         }
         return corpus;
     } catch (const std::exception&) {  // a key is missing or has the wrong type
-        throw BadInput(text(
-            path, " is damaged: a field is missing or of another kind; `make data FORCE=1` builds the corpus again"));
+        throw BadInput(
+            path, " is damaged: a field is missing or of another kind; `make data FORCE=1` builds the corpus again");
     }
 }
 

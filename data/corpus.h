@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A corpus folder: sentences and pairs in train, dev and test files, and SOURCE.json, which records their origin.
 #pragma once
-#include <string>
-#include <string_view>
-#include <vector>
+#include "data/text.h"
 
 namespace masquerade {
 
@@ -20,7 +18,7 @@ struct Entry {
 int split_of(std::string_view group);
 
 struct Splits {
-    std::vector<std::string> lines[3];  // the lines of train, dev and test; a line is source, or source<TAB>target
+    Strings lines[3];  // the lines of train, dev and test; a line is source, or source<TAB>target
 };
 
 // Makes splits without duplicate lines. Drops each entry of dev whose source or target occurs in train, and each

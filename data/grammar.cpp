@@ -18,11 +18,11 @@ constexpr const char* rules =
 #include "data/grammar_rules.txt"
     ;
 
-using Grammar = std::unordered_map<std::string, std::vector<std::string>>;  // rule name -> alternatives
+using Grammar = std::unordered_map<std::string, Strings>;  // rule name -> alternatives
 
 Grammar parse_rules() {
     Grammar grammar;
-    std::vector<std::string>* alternatives = nullptr;
+    Strings* alternatives = nullptr;
     std::istringstream lines(rules);
     for (std::string line; std::getline(lines, line);) {
         std::size_t begin = line.find(line[0] == ' ' ? '|' : ':') + 1;
@@ -36,7 +36,7 @@ Grammar parse_rules() {
 // Appends a random expansion of the rule `name`.
 void expand(const std::string& name, Sequence& random, std::string& sentence) {
     static const Grammar grammar = parse_rules();
-    const std::vector<std::string>& alternatives = grammar.at(name);
+    const Strings& alternatives = grammar.at(name);
     std::string_view rest = alternatives[random.below(alternatives.size())];
     while (!rest.empty()) {
         const std::size_t open = std::min(rest.find('{'), rest.size());
@@ -51,10 +51,10 @@ void expand(const std::string& name, Sequence& random, std::string& sentence) {
 
 }  // namespace
 
-std::vector<std::string> grammar_questions(std::uint64_t seed, int count) {
+Strings grammar_questions(std::uint64_t seed, int count) {
     Sequence random(seed, "questions");
     std::unordered_set<std::string> seen;
-    std::vector<std::string> questions;
+    Strings questions;
     while (int(questions.size()) < count) {
         std::string sentence;
         expand("question", random, sentence);

@@ -70,22 +70,22 @@ PackedText::PackedText(const std::string& folder) : folder_(folder) {
     } catch (const BadInput&) {
         throw;
     } catch (const std::exception&) {
-        throw BadInput(text(path(record), " is not the record of a packed text, or is damaged; was it edited?"));
+        throw BadInput(path(record), " is not the record of a packed text, or is damaged; was it edited?");
     }
     id_bytes_ = bytes_of_id(vocabulary_);
     id_file_.emplace(path(id_name)), index_file_.emplace(path(index_name));
     for (std::size_t i = 0; i < files_.size(); i++) {
         const std::uint64_t found = FileReader(path(files_[i].name)).size();
         if (found != sizes[i])
-            throw BadInput(text(path(files_[i].name), " has ", found, " bytes, expected ", sizes[i],
-                                "; the packed text is damaged: pack it again"));
+            throw BadInput(path(files_[i].name), " has ", found, " bytes, expected ", sizes[i],
+                           "; the packed text is damaged: pack it again");
         if (files_[i].name != id_name && files_[i].name != index_name) check(files_[i]);
     }
     ids_ = id_file_->size() / id_bytes_;
     const std::uint64_t entries = (pairs_ ? 2 : 1) * lines_ + 1;
     if (index_file_->size() != entries * offset_bytes)
-        throw BadInput(text(index_file_->path(), " has ", index_file_->size(), " bytes, but ", lines_,
-                            pairs_ ? " pairs" : " lines", " need ", entries * offset_bytes));
+        throw BadInput(index_file_->path(), " has ", index_file_->size(), " bytes, but ", lines_,
+                       pairs_ ? " pairs" : " lines", " need ", entries * offset_bytes);
 }
 
 void PackedText::check(const File& file) const {
@@ -98,8 +98,8 @@ void PackedText::check(const File& file) const {
         sum = checksum(bytes.data(), count, sum);
     }
     if (hexadecimal(sum) != file.checksum)
-        throw BadInput(text(reader.path(), " has the checksum ", hexadecimal(sum), ", expected ", file.checksum,
-                            "; the packed text is damaged: pack it again"));
+        throw BadInput(reader.path(), " has the checksum ", hexadecimal(sum), ", expected ", file.checksum,
+                       "; the packed text is damaged: pack it again");
 }
 
 void PackedText::check() const {
@@ -117,13 +117,13 @@ Text PackedText::held_out() const {
     return parse_text(read_bytes(path(held_name)), path(held_name), longest_sentence, pairs_);
 }
 
-bool PackedText::append(std::uint64_t line, bool target, std::size_t most, std::vector<int>& ids) const {
+bool PackedText::append(std::uint64_t line, bool target, std::size_t most, Tokens& ids) const {
     const std::uint64_t entry = pairs_ ? 2 * line + target : line;
     std::uint64_t ends[2];  // where the ids of the line begin and end
     index_file_->read(entry * offset_bytes, ends, sizeof ends);
     if (ends[0] > ends[1] || ends[1] > ids_)
-        throw BadInput(text(index_file_->path(), " is damaged at entry ", entry, "; ./tokenize --check ", folder_,
-                            " checks all files"));
+        throw BadInput(index_file_->path(), " is damaged at entry ", entry, "; ./tokenize --check ", folder_,
+                       " checks all files");
     const std::size_t count = std::min<std::uint64_t>(ends[1] - ends[0], most);
     std::vector<unsigned char> bytes(count * id_bytes_);
     id_file_->read(ends[0] * id_bytes_, bytes.data(), bytes.size());
@@ -131,8 +131,8 @@ bool PackedText::append(std::uint64_t line, bool target, std::size_t most, std::
         std::uint32_t id = 0;
         std::memcpy(&id, &bytes[i * id_bytes_], id_bytes_);  // little-endian
         if (id >= std::uint32_t(vocabulary_))
-            throw BadInput(text(id_file_->path(), " has the id ", id, " at place ", ends[0] + i, ", but ids are below ",
-                                vocabulary_, "; ./tokenize --check ", folder_, " checks all files"));
+            throw BadInput(id_file_->path(), " has the id ", id, " at place ", ends[0] + i, ", but ids are below ",
+                           vocabulary_, "; ./tokenize --check ", folder_, " checks all files");
         ids.push_back(int(id));
     }
     return ends[1] - ends[0] > most;
@@ -146,8 +146,8 @@ class PackedSentences : public SentenceList {
                     int max_target)
         : text_(std::move(packed)), targets_(targets), limits_{max_length, max_target}, cls_(v.cls()), sep_(v.sep()) {
         if (v.size() != text_->vocabulary())
-            throw BadInput(text("the packed text has the ids of a vocabulary of ", text_->vocabulary(),
-                                " tokens, but the vocabulary has ", v.size()));
+            throw BadInput("the packed text has the ids of a vocabulary of ", text_->vocabulary(),
+                           " tokens, but the vocabulary has ", v.size());
     }
     std::uint64_t size() const override { return text_->lines(); }
     Sentence at(std::uint64_t i) const override {
@@ -228,7 +228,7 @@ PackWriter::PackWriter(const std::string& place, const WordPiece& tokenizer, boo
 
 PackWriter::~PackWriter() = default;
 
-void PackWriter::add(const std::vector<int>& ids, PackedCounts& counts) {
+void PackWriter::add(const Tokens& ids, PackedCounts& counts) {
     const std::size_t bytes = bytes_of_id(tokenizer_.vocabulary().size());
     for (int id : ids) files_[0].second->write(&id, bytes);
     ids_ += ids.size();
@@ -239,8 +239,8 @@ void PackWriter::add(const std::vector<int>& ids, PackedCounts& counts) {
     counts.lengths[ids.size()]++;
 }
 
-void PackWriter::add(const std::vector<int>& source, const std::vector<int>& target) {
-    if (++lines_ > INT_MAX) throw BadInput(text("a packed text has at most ", INT_MAX, " lines; divide the text"));
+void PackWriter::add(const Tokens& source, const Tokens& target) {
+    if (++lines_ > INT_MAX) throw BadInput("a packed text has at most ", INT_MAX, " lines; divide the text");
     add(source, counts_[0]);
     if (pairs_) add(target, counts_[1]);
 }

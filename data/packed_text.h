@@ -39,7 +39,7 @@ class PackedText {
     Text held_out() const;                          // the held-out lines; empty if there are none
     // Appends the first ids of a source or a target to `ids`, at most `most` of them. Returns whether the line has
     // more. Throws BadInput if the files are damaged.
-    bool append(std::uint64_t line, bool target, std::size_t most, std::vector<int>& ids) const;
+    bool append(std::uint64_t line, bool target, std::size_t most, Tokens& ids) const;
 
   private:
     struct File {
@@ -70,14 +70,14 @@ class PackWriter {
     PackWriter(const PackWriter&) = delete;
     ~PackWriter();
     // Adds the ids of a line, without [CLS] and [SEP].
-    void add(const std::vector<int>& source, const std::vector<int>& target);
+    void add(const Tokens& source, const Tokens& target);
     // Writes the held-out lines and the record. `counts` is about the whole text.
     void finish(const std::string& held_out, std::size_t held_out_lines, const TextCounts& counts);
     std::uint64_t lines() const { return lines_; }
 
   private:
     class Pieces;
-    void add(const std::vector<int>& ids, PackedCounts& counts);
+    void add(const Tokens& ids, PackedCounts& counts);
     void write_small(const std::string& name, const std::string& bytes);
 
     const std::string place_;

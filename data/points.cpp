@@ -73,8 +73,8 @@ class RowSource : public VectorSource {
     RowSource(Matrix rows, const std::string& its_name, std::uint64_t hash, std::uint64_t seed)
         : seed_(seed), rows_(std::move(rows)), hash_(hash) {
         if (rows_.rows < one_in || rows_.columns < 2)
-            throw BadInput(text(its_name, " has ", rows_.rows, " rows of ", rows_.columns,
-                                " numbers; expected at least 10 rows of at least 2"));
+            throw BadInput(its_name, " has ", rows_.rows, " rows of ", rows_.columns,
+                           " numbers; expected at least 10 rows of at least 2");
         name = its_name, columns = rows_.columns;
     }
     std::vector<double> row(std::uint64_t number, bool held_out) const override {
@@ -115,11 +115,11 @@ const Toy* find_toy(const std::string& name) {
 Matrix read_vectors(const std::string& path, std::uint64_t* hash) {
     const std::string bytes = read_input<BadInput>(path, std::size_t(1) << 36);
     Matrix m;
-    if (const std::string why = read_npy(bytes, m); !why.empty()) throw BadInput(text(path, " ", why));
+    if (const std::string why = read_npy(bytes, m); !why.empty()) throw BadInput(path, " ", why);
     for (std::size_t i = 0; i < m.numbers.size(); i++)
         if (!std::isfinite(m.numbers[i]))
-            throw BadInput(text(path, ": row ", i / m.columns, ", column ", i % m.columns, " is ", m.numbers[i],
-                                "; expected finite numbers (rows and columns are counted from 0)"));
+            throw BadInput(path, ": row ", i / m.columns, ", column ", i % m.columns, " is ", m.numbers[i],
+                           "; expected finite numbers (rows and columns are counted from 0)");
     if (hash) *hash = hash_of(bytes);
     return m;
 }
@@ -132,9 +132,9 @@ std::unique_ptr<VectorSource> rows_as_points(Matrix rows, const std::string& nam
 std::unique_ptr<VectorSource> open_points(const std::string& what, std::uint64_t seed) {
     if (const Toy* toy = find_toy(what)) return std::make_unique<ToySource>(*toy, seed);
     if (!std::filesystem::exists(what))
-        throw BadUsage(text(
+        throw BadUsage(
             "points=", what, " is neither ", joined(names_of(toys())),
-            " nor a file; expected one of these names, a .npy file with a row for each vector, or a run of univae"));
+            " nor a file; expected one of these names, a .npy file with a row for each vector, or a run of univae");
     std::uint64_t hash = 0;
     Matrix rows = read_vectors(what, &hash);
     return rows_as_points(std::move(rows), what, hash >> 2, seed);  // a checkpoint stores only numbers below 2^62

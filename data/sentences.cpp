@@ -10,7 +10,7 @@ namespace masquerade {
 namespace {
 // Appends the ids of a line and [SEP] to `ids`. If `ids` would have more than `longest` ids, the end of the line is
 // cut off. Returns whether this happened.
-bool append(Encoder& encoder, const std::string& line, int sep, int longest, std::vector<int>& ids) {
+bool append(Encoder& encoder, const std::string& line, int sep, int longest, Tokens& ids) {
     encoder.append(line, ids);
     const bool cut = int(ids.size()) > longest - 1;
     if (cut) ids.resize(longest - 1);
@@ -32,7 +32,7 @@ std::vector<Sentence> encode_lines(const WordPiece& tokenizer, const Strings& li
 std::vector<Sentence> encode_pairs(const WordPiece& tokenizer, const Strings& lines, const Strings& targets,
                                    int max_length, int max_target) {
     if (!targets.empty() && targets.size() != lines.size())
-        throw Error(text(targets.size(), " targets for ", lines.size(), " lines"));
+        throw Error(targets.size(), " targets for ", lines.size(), " lines");
     const Vocabulary& v = tokenizer.vocabulary();
     std::vector<Sentence> sentences(lines.size());
     Encoder encoder(tokenizer);
@@ -59,7 +59,7 @@ WordCounter::WordCounter(const Vocabulary& v) : begins_(v.size()), unknown_(v.un
     for (int id = 0; id < v.size(); id++) begins_[id] = id == unknown_ || !(v.is_special(id) || continues(v.token(id)));
 }
 
-void WordCounter::add(const std::vector<int>& ids, ReadCounts& counts) const {
+void WordCounter::add(const Tokens& ids, ReadCounts& counts) const {
     for (int id : ids) counts.words += begins_[id], counts.unknown += id == unknown_;
 }
 
@@ -74,7 +74,7 @@ class SentencesInMemory : public SentenceList {
         const WordCounter words(vocabulary);
         ReadCounts counts;
         for (const Sentence& s : sentences_) {
-            const std::vector<int>& ids = targets ? s.target : s.ids;
+            const Tokens& ids = targets ? s.target : s.ids;
             counts.lines += !ids.empty();
             counts.cut += targets ? s.target_cut : s.cut;
             words.add(ids, counts);
@@ -126,8 +126,8 @@ void SentenceSource::move_to(const std::vector<std::uint64_t>& numbers) {
     next_ = numbers[1];
     order_ = order_of(epoch_);
     if (next_ > order_.size())
-        throw BadInput(text("the checkpoint stands at sentence ", next_, " of an epoch, the data has only ",
-                            order_.size(), "; resume with the data the run was started with"));
+        throw BadInput("the checkpoint stands at sentence ", next_, " of an epoch, the data has only ", order_.size(),
+                       "; resume with the data the run was started with");
 }
 
 }  // namespace masquerade

@@ -16,15 +16,12 @@
 
 namespace masquerade {
 
-using Tokens = std::vector<int>;  // token ids
-using Texts = std::vector<Tokens>;
-
 struct Sentence {
-    std::vector<int> ids;  // [CLS], the tokens of the line, [SEP]
-    int name = 0;          // index of the line, from 0; the sentence's random numbers depend on it
+    Tokens ids;    // [CLS], the tokens of the line, [SEP]
+    int name = 0;  // index of the line, from 0; the sentence's random numbers depend on it
     // For pairs, the tokens of the target, then [SEP]. For tasks that ask for answers at positions of the sentence
     // (`asked`), these answers as token ids. Otherwise empty.
-    std::vector<int> target;
+    Tokens target;
     bool cut = false, target_cut = false;  // true if the end of the source, or of the target, was cut off
     // The number of sentences that were dealt before this one in training, over all epochs; elsewhere the name.
     std::uint64_t visit = 0;
@@ -62,7 +59,7 @@ struct ReadCounts {
 class WordCounter {
   public:
     explicit WordCounter(const Vocabulary& vocabulary);
-    void add(const std::vector<int>& ids, ReadCounts& counts) const;
+    void add(const Tokens& ids, ReadCounts& counts) const;
 
   private:
     std::vector<char> begins_;  // begins_[id]: whether the token begins a word

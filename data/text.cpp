@@ -76,8 +76,8 @@ std::string collapse_space(std::string_view line) {
 
 std::string warning_about(const TextCounts& counts, const std::string& name, std::size_t longest) {
     if (counts.invalid_bytes * 100 > counts.bytes)
-        throw BadInput(text(name, ": ", counts.invalid_bytes, " of ", counts.bytes,
-                            " bytes are not UTF-8 (at most 1 % may be); iconv -t UTF-8 converts it"));
+        throw BadInput(name, ": ", counts.invalid_bytes, " of ", counts.bytes,
+                       " bytes are not UTF-8 (at most 1 % may be); iconv -t UTF-8 converts it");
     std::string what;
     auto add = [&](std::uint64_t count, const char* noun, const std::string& fate) {
         if (count == 0) return;
@@ -119,12 +119,12 @@ Text parse_text(std::string_view bytes, const std::string& name, std::size_t lon
     }
     result.warning = warning_about(counts, name, longest);
     if (result.source.empty() && counts.halves > 0)
-        throw BadInput(text(
+        throw BadInput(
             name, ": none of ", counts.halves, counts.halves == 1 ? " line" : " lines",
-            " with a tab has both a source before it and a target behind it; source<TAB>target is expected on every line"));
+            " with a tab has both a source before it and a target behind it; source<TAB>target is expected on every line");
     if (result.source.empty())
-        throw BadInput(text(name, " is empty: no sentence in ", counts.lines,
-                            " lines; one sentence a line, or source<TAB>target, is expected"));
+        throw BadInput(name, " is empty: no sentence in ", counts.lines,
+                       " lines; one sentence a line, or source<TAB>target, is expected");
     return result;
 }
 
@@ -142,7 +142,7 @@ bool LineReader::next(std::string& line) {
     if (!std::getline(in_, raw)) {
         // std::cin reports a read error as the end of the file, so ask C's stdin, too.
         bool broken = in_.bad() || (&in_ == &std::cin && std::ferror(stdin));
-        if (broken) throw BadInput(text(name_, " cannot be read"));
+        if (broken) throw BadInput(name_, " cannot be read");
         return false;
     }
     counts_.bytes += raw.size() + !in_.eof();

@@ -11,10 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "input/lists.h"
 #include "engine/base/error.h"
 #include "input/input.h"
 
 namespace masquerade {
+
 
 // Largest number of bytes of a sentence. A longer sentence is cut, but never inside a code point.
 constexpr std::size_t longest_sentence = 10000;
@@ -29,7 +31,7 @@ struct TextCounts {
 };
 
 struct Text {
-    std::vector<std::string> source, target;  // target: empty if the text has no pairs, else as long as `source`
+    Strings source, target;  // target: empty if the text has no pairs, else as long as `source`
     TextCounts counts;
     std::uint64_t hash = 0;  // FNV-1a of the file's bytes
     std::string warning;     // one line that says what was dropped or cut; "" if nothing was

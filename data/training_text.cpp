@@ -16,9 +16,8 @@ namespace {
 
 // Moves some of the training lines to the held-out lines.
 void hold_out(TrainingText& t) {
-    std::vector<std::string> kept, kept_targets;
-    const auto add = [&](HeldOutLines::Line line, std::vector<std::string>& sources,
-                         std::vector<std::string>& targets) {
+    Strings kept, kept_targets;
+    const auto add = [&](HeldOutLines::Line line, Strings& sources, Strings& targets) {
         sources.push_back(std::move(line.source));
         if (t.origin.pairs) targets.push_back(std::move(line.target));
     };
@@ -35,8 +34,8 @@ void read_held_out(TrainingText& t, const std::string& file) {
     Text held_out = read_text(file);
     t.origin.held_out_hash = held_out.hash;
     if (t.origin.pairs && held_out.target.empty())
-        throw BadInput(text(file, " holds no pairs, but ", t.origin.file,
-                            " does; expected source<TAB>target on every line of both"));
+        throw BadInput(file, " holds no pairs, but ", t.origin.file,
+                       " does; expected source<TAB>target on every line of both");
     t.held_out = std::move(held_out.source);
     if (t.origin.pairs) t.held_out_targets = std::move(held_out.target);
 }
@@ -118,9 +117,9 @@ TrainingText made_text(const PairOptions& made) {
 
 void expect_same(const std::string& file, std::uint64_t found, std::uint64_t expected) {
     if (found != expected)
-        throw BadInput(text(
+        throw BadInput(
             file,
-            " has changed since the run was started; expected the same text (./evaluate --data measures another one)"));
+            " has changed since the run was started; expected the same text (./evaluate --data measures another one)");
 }
 
 }  // namespace
@@ -128,8 +127,7 @@ void expect_same(const std::string& file, std::uint64_t found, std::uint64_t exp
 std::shared_ptr<const SentenceList> TrainingText::sentences(const WordPiece& tokenizer, int max_length, int max_target,
                                                             bool targets) const {
     if (packed) return sentences_of(packed, tokenizer.vocabulary(), targets && pairs(), max_length, max_target);
-    return in_memory(
-        encode_pairs(tokenizer, train, targets ? train_targets : std::vector<std::string>(), max_length, max_target));
+    return in_memory(encode_pairs(tokenizer, train, targets ? train_targets : Strings(), max_length, max_target));
 }
 
 TrainingText find_training_text(const std::string& file, const std::string& held_out_file, TextKind wanted,
@@ -147,9 +145,9 @@ TrainingText find_training_text(const std::string& file, const std::string& held
     const bool has_pairs = !corpus.pairs[0].empty();
     const bool translated = wanted == TextKind::translations && !corpus.translations[0].empty();
     if (only_pairs(wanted) && !has_pairs && !translated)
-        throw BadInput(text(here ? "the corpus/ here"
-                                 : "there is no corpus/ here (make data builds one), and the built-in grammar",
-                            " holds no pairs; give --data FILE with source<TAB>target on every line"));
+        throw BadInput(here ? "the corpus/ here"
+                            : "there is no corpus/ here (make data builds one), and the built-in grammar",
+                       " holds no pairs; give --data FILE with source<TAB>target on every line");
     if (!here) {
         log_line("note: there is no corpus/ here (make data builds one): using questions from the built-in grammar");
         return grammar_text(held_out_file);

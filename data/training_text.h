@@ -33,8 +33,8 @@ struct TextOrigin {
 
 struct TrainingText {
     TextOrigin origin;
-    std::vector<std::string> train, held_out;
-    std::vector<std::string> train_targets, held_out_targets;  // for pairs; otherwise empty
+    Strings train, held_out;
+    Strings train_targets, held_out_targets;  // for pairs; otherwise empty
     bool sources_alone = false;  // whether targets in origin.file were ignored, because only sentences were wanted
     std::shared_ptr<const PackedText> packed = nullptr;  // if there is one, `train` and `train_targets` are empty
 

@@ -7,6 +7,8 @@
 namespace masquerade {
 
 using Strings = std::vector<std::string>;
+using Tokens = std::vector<int>;  // token ids
+using Texts = std::vector<Tokens>;
 using Numbers = std::vector<double>;
 using Vectors = std::vector<Numbers>;
 

@@ -61,7 +61,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& chara
     : tokens_(std::move(tokens)), special_(special) {
     for (const AddedToken& token : tokens_)
         if (token.normalised && !characters_) characters_ = std::make_shared<const Characters>(characters);
-    std::vector<std::string> forms;
+    Strings forms;
     for (const AddedToken& token : tokens_) {
         if (!is_utf8(token.text)) throw TokenizerError("the added token with id ", token.id, " is not UTF-8");
         if (token.id < 0)
@@ -75,7 +75,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& chara
 // Builds the set of the tokens whose flag `normalised` has the given value; forms[i] is the text by which
 // token i is found. If several tokens have equal forms, the first token wins: a trie keeps the last of equal entries,
 // so the tokens are added in reverse order. (In Hugging Face's library, any of the tokens may win.)
-AddedTokens::Set AddedTokens::make_set(const std::vector<std::string>& forms, bool normalised) const {
+AddedTokens::Set AddedTokens::make_set(const Strings& forms, bool normalised) const {
     Set set;
     std::vector<Trie::Entry> entries;
     bool any = false;  // whether at least one token of the set can be found (special ones only if special_ is true)

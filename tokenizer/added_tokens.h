@@ -10,6 +10,7 @@
 
 #include "tokenizer/normalise.h"
 #include "tokenizer/trie.h"
+#include "tokenizer/vocabulary.h"
 
 namespace masquerade {
 
@@ -61,7 +62,7 @@ class AddedTokens {
         std::array<bool, 256> is_first{};  // is_first[b]: whether `firsts` contains b
         std::size_t candidate(std::string_view text, std::size_t from) const;
     };
-    Set make_set(const std::vector<std::string>& forms, bool normalised) const;
+    Set make_set(const Strings& forms, bool normalised) const;
     template <class Emit>
     void find(const Set& set, std::string_view text, Emit emit) const;
 

@@ -32,11 +32,11 @@ void WordPiece::prepare_decoding() {
     for (int written : {vocabulary_.unk(), vocabulary_.mask()}) silent_.erase(written);
 }
 
-std::string WordPiece::decode(const std::vector<int>& ids) const { return decode(ids, {}); }
+std::string WordPiece::decode(const Tokens& ids) const { return decode(ids, {}); }
 
 std::string WordPiece::reading(std::string_view line) const {
-    std::vector<int> ids;
-    std::vector<std::string> unknown;  // the normalised text of each part of the line that became [UNK]
+    Tokens ids;
+    Strings unknown;  // the normalised text of each part of the line that became [UNK]
     for (const Piece& piece : encode_pieces(line)) {
         ids.push_back(piece.id);
         if (piece.id != vocabulary_.unk()) continue;
@@ -47,7 +47,7 @@ std::string WordPiece::reading(std::string_view line) const {
     return decode(ids, unknown);
 }
 
-std::string WordPiece::decode(const std::vector<int>& ids, const std::vector<std::string>& unknown) const {
+std::string WordPiece::decode(const Tokens& ids, const Strings& unknown) const {
     std::size_t next = 0;  // index into `unknown` for the next [UNK]
     std::vector<SpacedWord> words;
     words.reserve(ids.size());
@@ -88,7 +88,7 @@ std::string WordPiece::composed(std::string text) const {
     std::string all = nfc(text, same);
     if (in_text_.empty() || all == text) return all;
     const auto recognised = [&](const std::string& line) {
-        std::vector<int> ids;
+        Tokens ids;
         for (const AddedTokens::Part& part : in_text_.split(line))
             if (part.id >= 0) ids.push_back(part.id);
         return ids;

@@ -96,7 +96,7 @@ bool Encoder::split(std::string_view word, int length, Emit emit) const {
     return true;
 }
 
-void Encoder::append(std::string_view line, std::vector<int>& ids) {
+void Encoder::append(std::string_view line, Tokens& ids) {
     check_size(line);
     count_ = 0;
     if (!of_.in_text_.may_hold(line)) {

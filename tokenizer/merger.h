@@ -4,10 +4,9 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <unordered_map>
-#include <utility>
-#include <vector>
+
+#include "tokenizer/vocabulary.h"
 
 namespace masquerade {
 
@@ -19,10 +18,10 @@ class TokenList {
     int find(const std::string& token) const;  // -1 if absent
     const std::string& operator[](int id) const { return tokens_[id]; }
     int size() const { return int(tokens_.size()); }
-    std::vector<std::string> take() { return std::move(tokens_); }
+    Strings take() { return std::move(tokens_); }
 
   private:
-    std::vector<std::string> tokens_;
+    Strings tokens_;
     std::unordered_map<std::string, int> ids_;
 };
 

@@ -74,7 +74,7 @@ std::string report(const WordCounts& words, const WordPiece& tokenizer, int most
     std::vector<Item> unknown, uncovered;
     const WordPiece plain = for_words(tokenizer);
     Encoder encoder(plain, 1);
-    std::vector<int> ids;
+    Tokens ids;
     std::vector<bool> is_used(vocabulary.size());
     std::unordered_map<char32_t, std::int64_t> characters;
     words.each([&](std::string_view word, std::int64_t count) {

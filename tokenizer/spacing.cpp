@@ -134,7 +134,7 @@ bool is_wide(char32_t c) {
 
 class Writer {
   public:
-    explicit Writer(const std::vector<std::string>& never) : never_(never) {
+    explicit Writer(const Strings& never) : never_(never) {
         for (const std::string& text : never_) longest_never_ = std::max(longest_never_, text.size());
     }
 
@@ -198,7 +198,7 @@ class Writer {
         if (tail_.size() >= longest_never_) tail_.erase(0, tail_.size() - longest_never_ + 1);
     }
 
-    const std::vector<std::string>& never_;
+    const Strings& never_;
     std::size_t longest_never_ = 0;
     Written written_;
     std::string tail_;  // the last bytes written after the last space; a text of never_ may begin among these bytes
@@ -208,7 +208,7 @@ class Writer {
 
 bool SpacedWord::number() const { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 
-std::string with_spaces(std::vector<SpacedWord> words, const std::vector<std::string>& never) {
+std::string with_spaces(std::vector<SpacedWord> words, const Strings& never) {
     Writer writer(never);
     const SpacedWord none;
     for (std::size_t i = 0; i < words.size(); i++)

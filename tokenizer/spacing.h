@@ -4,8 +4,7 @@
 // a space; the rules cover English, Chinese, file names, version numbers and addresses. Ideographs have no spaces
 // around them.
 #pragma once
-#include <string>
-#include <vector>
+#include "tokenizer/vocabulary.h"
 
 namespace masquerade {
 
@@ -32,7 +31,7 @@ struct SpacedWord {
 
 // Joins words with the spaces that a human writer would probably put. Two words always have a space between them if
 // the joined words would otherwise contain a text of `never`.
-std::string with_spaces(std::vector<SpacedWord> words, const std::vector<std::string>& never);
+std::string with_spaces(std::vector<SpacedWord> words, const Strings& never);
 
 inline bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
 

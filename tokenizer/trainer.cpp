@@ -15,7 +15,7 @@ void check(const char* name, int value, int least) {
     if (value < least) throw TokenizerError(name, " is ", value, ", expected ", least, " or more");
 }
 
-std::vector<std::string> alphabet(const WordCounts& words, int min_count) {
+Strings alphabet(const WordCounts& words, int min_count) {
     std::unordered_map<char32_t, std::int64_t> counts;
     words.each([&](std::string_view word, std::int64_t count) {
         each_character(word, [&](char32_t c, std::string_view) { counts[c] += count; });
@@ -24,7 +24,7 @@ std::vector<std::string> alphabet(const WordCounts& words, int min_count) {
     for (const auto& [c, count] : counts)
         if (count >= min_count) ranked.push_back({-count, c});
     std::sort(ranked.begin(), ranked.end());
-    std::vector<std::string> tokens;
+    Strings tokens;
     for (const auto& [rank, c] : ranked) {
         std::string character;
         append_utf8(character, c);
@@ -67,7 +67,7 @@ Vocabulary train_vocabulary(const WordCounts& words, int size, const TrainerOpti
     return Vocabulary(tokens.take());
 }
 
-Vocabulary train_vocabulary(const std::vector<std::string>& lines, int size, const TrainerOptions& options) {
+Vocabulary train_vocabulary(const Strings& lines, int size, const TrainerOptions& options) {
     WordCounts words(options);
     for (const std::string& line : lines) words.add(line);
     return train_vocabulary(words, size, options);

@@ -32,6 +32,6 @@ Vocabulary train_vocabulary(
     const TrainingProgress& progress = [](double) {});
 
 // Counts the words of lines in memory with the normalisation options in `options`, then trains on the words.
-Vocabulary train_vocabulary(const std::vector<std::string>& lines, int size, const TrainerOptions& options = {});
+Vocabulary train_vocabulary(const Strings& lines, int size, const TrainerOptions& options = {});
 
 }  // namespace masquerade

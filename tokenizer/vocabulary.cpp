@@ -10,7 +10,7 @@ namespace masquerade {
 
 const char* const special_tokens[5] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
 
-Vocabulary::Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
+Vocabulary::Vocabulary(Strings tokens) : tokens_(std::move(tokens)) {
     std::size_t slots = 16;
     while (slots < 2 * tokens_.size()) slots *= 2;
     slots_.assign(slots, -1);
@@ -37,7 +37,7 @@ bool Vocabulary::is_special(int id) const { return id >= 0 && std::count(special
 
 Vocabulary Vocabulary::load(const std::string& path) {
     const std::string bytes = read_input<TokenizerError>(path, std::size_t(1) << 30);
-    std::vector<std::string> tokens;
+    Strings tokens;
     TextLines lines(bytes);
     for (std::string_view line; lines.next(line);) tokens.emplace_back(line);
     if (tokens.empty()) throw TokenizerError("the vocabulary ", path, " is empty: expected one token a line");

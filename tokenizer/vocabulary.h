@@ -8,7 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "input/lists.h"
+
 namespace masquerade {
+
 
 // The arguments are the parts of the message: throw TokenizerError("max_word is ", n, ", expected 1 or more").
 struct TokenizerError : std::runtime_error {
@@ -27,7 +30,7 @@ struct TokenizerError : std::runtime_error {
 class Vocabulary {
   public:
     Vocabulary() = default;
-    explicit Vocabulary(std::vector<std::string> tokens);
+    explicit Vocabulary(Strings tokens);
 
     // Reads one token per line. Only LF ends a line, because U+2028 (line separator) is a token of bert-base-chinese.
     // A CR before the LF and a byte order mark are dropped. An empty line is the empty token.
@@ -52,7 +55,7 @@ class Vocabulary {
   private:
     std::size_t slot_of(std::string_view token) const;
 
-    std::vector<std::string> tokens_;
+    Strings tokens_;
     std::vector<int> slots_;  // hash table of ids (open addressing); -1: free slot; the size is a power of two
     int special_[5] = {-1, -1, -1, -1, -1};
 };

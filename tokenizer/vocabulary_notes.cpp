@@ -20,7 +20,7 @@ struct Lines {
     void add(int id, const std::string& token) {
         if (count++ < 3) first += (first.empty() ? "" : ", ") + std::to_string(id + 1) + ' ' + in_words(token);
     }
-    void note(const char* what, std::vector<std::string>& notes) const {
+    void note(const char* what, Strings& notes) const {
         if (count > 0)
             notes.push_back(std::to_string(count) + ' ' + what + " (lines " + first + (count > 3 ? " ...)" : ")"));
     }
@@ -40,8 +40,8 @@ bool holds_what_stands_alone(std::string_view token, const Characters& character
 
 }  // namespace
 
-std::vector<std::string> vocabulary_notes(const Vocabulary& vocabulary, const NormaliseOptions& options) {
-    std::vector<std::string> notes;
+Strings vocabulary_notes(const Vocabulary& vocabulary, const NormaliseOptions& options) {
+    Strings notes;
     std::string missing;
     for (const char* token : special_tokens)
         if (vocabulary.id(token) < 0) missing += (missing.empty() ? "" : ", ") + std::string(token);
@@ -86,12 +86,12 @@ std::string casing_note(const Vocabulary& vocabulary, bool lower) {
     return "";
 }
 
-Simplified simplify(const Vocabulary& vocabulary, const std::vector<std::string>& first) {
+Simplified simplify(const Vocabulary& vocabulary, const Strings& first) {
     // Lower-casing and accent stripping are off. Otherwise, U+2260 (not equal), which is not a punctuation mark, would
     // become an equals sign, which counts as a punctuation mark.
     const Characters characters(NormaliseOptions{false});
     std::vector<bool> taken(vocabulary.size());
-    std::vector<std::string> tokens;
+    Strings tokens;
     std::vector<int> keep_tokens;
     auto take = [&](int id) {
         taken[id] = true;

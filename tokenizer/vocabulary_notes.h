@@ -13,7 +13,7 @@ namespace masquerade {
 // Returns one line for each kind of defect: missing special tokens, equal tokens, and tokens that no text can produce
 // with these options. The lines name tokens with their line numbers in the vocabulary, from 1. Tokens in brackets,
 // such as [unused7], are not listed as tokens that no text can produce, because programs use them by name.
-std::vector<std::string> vocabulary_notes(const Vocabulary& vocabulary, const NormaliseOptions& options = {});
+Strings vocabulary_notes(const Vocabulary& vocabulary, const NormaliseOptions& options = {});
 
 // Returns a warning if `lower` is true but the vocabulary seems to be made for text with capital letters, or if `lower`
 // is false but the vocabulary seems to be made for lower-cased text. Returns "" otherwise.
@@ -31,7 +31,6 @@ struct Simplified {
 // [MASK] and "##" followed by an ideograph. The tokens in `first` are always kept and come first; the other tokens keep
 // their order. If tokens are equal, only the last one is kept, because Vocabulary::id() returns its id. Throws
 // TokenizerError if `first` contains a token twice or a token that the vocabulary lacks.
-Simplified simplify(const Vocabulary& vocabulary,
-                    const std::vector<std::string>& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});
+Simplified simplify(const Vocabulary& vocabulary, const Strings& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});
 
 }  // namespace masquerade

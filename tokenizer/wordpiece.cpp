@@ -78,8 +78,8 @@ void to_code_points(std::string_view line, std::vector<Piece>& pieces) {
     }
 }
 
-std::vector<int> WordPiece::encode(std::string_view line) const {
-    std::vector<int> ids;
+Tokens WordPiece::encode(std::string_view line) const {
+    Tokens ids;
     Encoder(*this, 1).append(line, ids);
     return ids;
 }

@@ -46,7 +46,7 @@ class WordPiece {
 
     // Encodes a line. Bytes that are not UTF-8 are dropped. No [CLS] or [SEP] is added. Safe to call from several
     // threads. For many lines, an Encoder is faster. Throws TokenizerError if the line has 2 GiB or more.
-    std::vector<int> encode(std::string_view line) const;
+    Tokens encode(std::string_view line) const;
 
     // Like encode(), but also returns the bytes of the line from which each id comes. If several pieces come from one
     // character that normalisation decomposes, such as a Hangul syllable, each piece has the bytes of the whole
@@ -61,7 +61,7 @@ class WordPiece {
     // encode(decode(ids)) == ids. If encoding strips accents, the tokens consist of decomposed characters; decode()
     // then composes the text to NFC, unless that would change which added tokens the text contains. If encoding does
     // not strip accents, decode() leaves composed and decomposed characters as they are in the tokens.
-    std::string decode(const std::vector<int>& ids) const;
+    std::string decode(const Tokens& ids) const;
 
     // Encodes and decodes a line, but writes unknown words in their normalised form instead of [UNK]. The result is the
     // best that a model with an unlimited vocabulary could write, and serves as a reference for decoded text.
@@ -87,7 +87,7 @@ class WordPiece {
     void prepare_decoding();
     std::string composed(std::string text) const;
     // unknown[i] is the text to write for the i-th [UNK] in ids
-    std::string decode(const std::vector<int>& ids, const std::vector<std::string>& unknown) const;
+    std::string decode(const Tokens& ids, const Strings& unknown) const;
 
     Vocabulary vocabulary_;
     Options options_;
@@ -99,8 +99,8 @@ class WordPiece {
     // silent_: ids of the tokens that decode() does not write. guarded_: ids of the added tokens with single_word
     // that are recognised in text.
     std::set<int> silent_, guarded_;
-    bool joins_digits_ = false;              // whether decode() joins single digits to numbers
-    std::vector<std::string> never_joined_;  // texts of added tokens, which must not arise when decode() joins words
+    bool joins_digits_ = false;  // whether decode() joins single digits to numbers
+    Strings never_joined_;       // texts of added tokens, which must not arise when decode() joins words
 
     // singles_[c] is 1 + the id of the token c if c is always a word by itself, normalisation does not change c, and
     // the vocabulary has the token c without AddedToken::beyond. Otherwise, singles_[c] is 0, and c is looked up in the
@@ -119,7 +119,7 @@ class Encoder {
     explicit Encoder(WordPiece&& tokenizer, int remembered = usual) = delete;
 
     // Like WordPiece::encode() and encode_pieces(), but append the result to `ids` or `pieces`.
-    void append(std::string_view line, std::vector<int>& ids);
+    void append(std::string_view line, Tokens& ids);
     void append(std::string_view line, std::vector<Piece>& pieces);
 
   private:
@@ -138,8 +138,8 @@ class Encoder {
     const WordPiece& of_;
     Words words_, spanned_;
     WordCache cache_;
-    std::string lowered_;   // the result of lower()
-    std::vector<int> ids_;  // the first count_ elements are the ids of the current line
+    std::string lowered_;  // the result of lower()
+    Tokens ids_;           // the first count_ elements are the ids of the current line
     std::size_t count_ = 0;
 };
 

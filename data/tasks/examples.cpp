@@ -60,7 +60,7 @@ class MadeExamples : public Examples {
 
 }  // namespace
 
-bool is_held_out(const std::vector<int>& tokens) {
+bool is_held_out(const Tokens& tokens) {
     const std::uint64_t h = hash_of({reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(int)});
     return (h ^ h >> 32) % 16 == 0;
 }
@@ -110,11 +110,11 @@ std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_
         throw BadUsage(
             text("there is no task and no folder ", options.task, "; tasks are ", joined(names_of(task_kinds()))));
     if (found && options.reads_words())
-        throw BadUsage(text("tokens=words: task ", options.task,
-                            " has its own words; only a folder of texts has those ", "of a vocabulary"));
+        throw BadUsage("tokens=words: task ", options.task, " has its own words; only a folder of texts has those ",
+                       "of a vocabulary");
     if (found && options.paired)
-        throw BadUsage(text("paired=true: task ", options.task,
-                            " makes its own examples; expected task=FOLDER, with two folders of texts"));
+        throw BadUsage("paired=true: task ", options.task,
+                       " makes its own examples; expected task=FOLDER, with two folders of texts");
     if (!found) found = options.paired ? open_paired_files(options, seed, reader) : open_files(options, seed, reader);
     if (options.reads_words()) return found;
     found->vocabulary.insert(found->vocabulary.begin(), special_tokens, special_tokens + first_word);

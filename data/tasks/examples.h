@@ -14,7 +14,7 @@ namespace masquerade {
 
 // One example. At position rows[m] of `tokens`, the model must predict the token answers[m]. `rows` is ascending.
 struct Solved {
-    std::vector<int> tokens;  // ids; the first is [CLS]
+    Tokens tokens;  // ids; the first is [CLS]
     std::vector<int> rows, answers;
 };
 
@@ -45,7 +45,7 @@ struct TaskOptions {
 // TaskOptions::tokens is "words", all ids come from the tokenizer's vocabulary.
 constexpr int cls_id = 2, sep_id = 3, first_word = 5;
 
-using WordList = std::vector<std::string>;
+using WordList = Strings;
 using WordsOf = WordList(const TaskOptions&);
 using Make = Solved(const TaskOptions&, Sequence& random);
 using ClueOf = int(const Solved&);
@@ -79,7 +79,7 @@ struct Baseline {
 
 // Returns true if a generated example with these tokens is held out. For a generated pair, `tokens` are the tokens of
 // the source. A hash of the tokens chooses one example in sixteen.
-bool is_held_out(const std::vector<int>& tokens);
+bool is_held_out(const Tokens& tokens);
 
 class Examples {
   public:
@@ -93,7 +93,7 @@ class Examples {
     virtual std::uint64_t contents() const { return 0; }
     // Returns the tokens of `text` as if it were the contents of a file. Returns an empty list if the task reads no
     // files, or if an example is two of them.
-    virtual std::vector<int> tokens_of(const std::string& /*text*/) const { return {}; }
+    virtual Tokens tokens_of(const std::string& /*text*/) const { return {}; }
     // Returns the accuracy of each baseline on the examples `asked`.
     virtual std::vector<Baseline> baselines(const std::vector<Solved>& asked) const = 0;
 

@@ -84,8 +84,8 @@ class FileTask : public Examples {
             for (const std::string& answer : answers) {
                 answers_.push_back(reader_->vocabulary().id(answer));
                 if (answers_.back() < 0)
-                    throw BadInput(text("the vocabulary has no ", answer, ", an answer of task ", name,
-                                        "; have its folders or the setting paired changed?"));
+                    throw BadInput("the vocabulary has no ", answer, ", an answer of task ", name,
+                                   "; have its folders or the setting paired changed?");
             }
             for (int id = 0; id < reader_->vocabulary().size(); id++)
                 vocabulary.emplace_back(reader_->vocabulary().token(id));
@@ -108,7 +108,7 @@ class FileTask : public Examples {
     const std::uint64_t seed_;
     const bool words_;
     const WordPiece* const reader_;
-    std::vector<int> answers_;  // ids of the answers; without meaning if files are read as words and there is no reader
+    Tokens answers_;  // ids of the answers; without meaning if files are read as words and there is no reader
     std::vector<Item> train_, held_out_;
     std::uint64_t hash_ = 0;  // of the names and sizes of all files
 
@@ -144,9 +144,9 @@ class FileExamples : public FileTask<File> {
             if (fs::is_directory(folder)) add_class(folder, classes);
         classes_ = int(classes.size());
         if (classes_ < 2 || train_.empty() || held_out_.empty())
-            throw BadInput(text(name, " has ", classes_, " classes, ", train_.size(), " files to train on and ",
-                                held_out_.size(),
-                                " held out; expected a folder of text files for each of two classes or more"));
+            throw BadInput(name, " has ", classes_, " classes, ", train_.size(), " files to train on and ",
+                           held_out_.size(),
+                           " held out; expected a folder of text files for each of two classes or more");
         complete(classes);
         for (const std::string& word : classes) names_.push_back(word.substr(1));
     }
@@ -259,9 +259,9 @@ class PairedExamples : public FileTask<Pair> {
         if (folders.size() == 2)
             for (const fs::path& file : sorted(folders[0])) add_pair(file, folders[1] / file.filename());
         if (folders.size() != 2 || train_.size() < 2 || held_out_.size() < 2)
-            throw BadInput(text(name, " has ", folders.size(), " folders, and ", train_.size(),
-                                " file names in both to train on and ", held_out_.size(), " held out; paired=true ",
-                                "expects two folders, and in each part two file names or more that both folders have"));
+            throw BadInput(name, " has ", folders.size(), " folders, and ", train_.size(),
+                           " file names in both to train on and ", held_out_.size(), " held out; paired=true ",
+                           "expects two folders, and in each part two file names or more that both folders have");
         complete({"=other", "=same"});
     }
 

@@ -35,8 +35,8 @@ const StarLevel& level_of(const PairOptions& o) { return find_named(star_levels(
 PairTask::Size size_of_star(const PairOptions& o) {
     const StarLevel& s = level_of(o);
     if (o.words > 0 && o.words < s.nodes)
-        throw BadUsage(text("level ", s.name, " of star_graph has graphs of up to ", s.nodes, " nodes, found ", o.words,
-                            " words to name them"));
+        throw BadUsage("level ", s.name, " of star_graph has graphs of up to ", s.nodes, " nodes, found ", o.words,
+                       " words to name them");
     return {std::max(o.words, s.nodes), 3 * s.degree * (s.longest - 1) + 2, s.longest, true};
 }
 
@@ -111,9 +111,9 @@ const std::vector<StarLevel>& star_levels() {
 
 const PairTask& find_pair_task(const PairOptions& o) {
     if (o.length < 0 || o.length > 4096 || o.words < 0 || o.words == 1 || o.words > 65536)
-        throw BadUsage(text("task ", o.task,
-                            " needs a length of 0 to 4096 and 2 to 65536 words or 0, its own number, found ", o.length,
-                            ", ", o.words));
+        throw BadUsage("task ", o.task,
+                       " needs a length of 0 to 4096 and 2 to 65536 words or 0, its own number, found ", o.length, ", ",
+                       o.words);
     return find_named(pair_tasks(), o.task, "task of pairs");
 }
 
@@ -133,7 +133,7 @@ std::pair<std::string, std::string> made_pair(const PairOptions& o, std::uint64_
         const WordPair p = task.make(o, random);
         if (is_held_out(p.first) == held_out) return {as_text(p.first), as_text(p.second)};
     }
-    throw BadUsage(text("task ", o.task, " has too few pairs to hold some out; choose a larger length or more words"));
+    throw BadUsage("task ", o.task, " has too few pairs to hold some out; choose a larger length or more words");
 }
 
 }  // namespace masquerade

@@ -30,10 +30,10 @@ WordList keys_and_values(const TaskOptions& o) {
 Solved recall(const TaskOptions& o, Sequence& random) {
     const int keys = o.vocabulary / 2, places = (o.length - 2 * o.pairs) / 2;
     if (o.pairs > keys || o.pairs > places)
-        throw BadUsage(text("task recall: pairs=", o.pairs, " needs a vocabulary of ", 2 * o.pairs, " or more, found ",
-                            o.vocabulary, ", and a length of ", 4 * o.pairs, " or more, found ", o.length));
+        throw BadUsage("task recall: pairs=", o.pairs, " needs a vocabulary of ", 2 * o.pairs, " or more, found ",
+                       o.vocabulary, ", and a length of ", 4 * o.pairs, " or more, found ", o.length);
     Solved s{{cls_id}, {}, {}};
-    std::vector<int> key(keys);
+    Tokens key(keys);
     for (std::size_t i = 0; i < key.size(); i++) key[i] = first_word + i;
     for (int p = 0; p < o.pairs; p++) {
         std::swap(key[p], key[p + random.below(keys - p)]);

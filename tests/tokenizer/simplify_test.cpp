@@ -8,21 +8,19 @@ using namespace masquerade;
 
 namespace {
 
-using Tokens = std::vector<std::string>;
-
-Tokens tokens_of(const Vocabulary& v) {
-    Tokens tokens;
+Strings tokens_of(const Vocabulary& v) {
+    Strings tokens;
     for (int id = 0; id < v.size(); id++) tokens.push_back(v.token(id));
     return tokens;
 }
 
 // Tokens that are dropped, and similar tokens that are kept.
-const Tokens all{"[unused1]", "[PAD]", "a",    "[MASK]", "##b",   "##中",   "中",           "中文",
-                 "。",        "##。",  "...",  "[SEP]",  "[UNK]", "[CLS]",  "c++",          "##a",
-                 "##c's",     "#",     "##",   "###",    "",      "##€",    "##\u2028",     "日",
-                 "=",         "≠",     "##≠x", "かな",   "##か",  "\uF900", "##\U0002B820", "\u3007x"};
-const Tokens kept{"[PAD]", "[UNK]", "[CLS]",    "[SEP]", "a", "##b", "中",   "。",   "##a",  "#",      "##",
-                  "",      "##€",   "##\u2028", "日",    "=", "≠",   "##≠x", "かな", "##か", "\uF900", "\u3007x"};
+const Strings all{"[unused1]", "[PAD]", "a",    "[MASK]", "##b",   "##中",   "中",           "中文",
+                  "。",        "##。",  "...",  "[SEP]",  "[UNK]", "[CLS]",  "c++",          "##a",
+                  "##c's",     "#",     "##",   "###",    "",      "##€",    "##\u2028",     "日",
+                  "=",         "≠",     "##≠x", "かな",   "##か",  "\uF900", "##\U0002B820", "\u3007x"};
+const Strings kept{"[PAD]", "[UNK]", "[CLS]",    "[SEP]", "a", "##b", "中",   "。",   "##a",  "#",      "##",
+                   "",      "##€",   "##\u2028", "日",    "=", "≠",   "##≠x", "かな", "##か", "\uF900", "\u3007x"};
 
 }  // namespace
 
@@ -55,10 +53,10 @@ TEST_CASE("a text gets the same tokens from the simplified vocabulary") {
 
 TEST_CASE("which tokens come first can be chosen") {
     Vocabulary v{all};
-    Tokens first{"[UNK]", "[MASK]", "中文", "。"};
+    Strings first{"[UNK]", "[MASK]", "中文", "。"};
     Simplified s = simplify(v, first);
-    Tokens tokens = tokens_of(s.vocabulary);
-    CHECK(Tokens(tokens.begin(), tokens.begin() + 4) == first);
+    Strings tokens = tokens_of(s.vocabulary);
+    CHECK(Strings(tokens.begin(), tokens.begin() + 4) == first);
     // [UNK] is the only special token of `kept` that stays. The others contain brackets, so they match no word.
     // [MASK] and 中文 stay because they are in `first`.
     CHECK(tokens.size() == kept.size() - 4 + 1 + 2);
@@ -72,6 +70,6 @@ TEST_CASE("which tokens come first can be chosen") {
 TEST_CASE("of equal tokens the last one stays, as encoding has it") {
     Vocabulary v{{"[UNK]", "a", "b", "a", "[UNK]", "c"}};
     Simplified s = simplify(v, {"[UNK]"});
-    CHECK(tokens_of(s.vocabulary) == Tokens{"[UNK]", "b", "a", "c"});
+    CHECK(tokens_of(s.vocabulary) == Strings{"[UNK]", "b", "a", "c"});
     CHECK(s.keep_tokens == std::vector<int>{4, 2, 3, 5});
 }

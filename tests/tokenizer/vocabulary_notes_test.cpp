@@ -5,8 +5,6 @@
 
 using namespace masquerade;
 
-using Strings = std::vector<std::string>;
-
 TEST_CASE("vocabulary notes: what deserves a look") {
     Strings good = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "sun", "##s", "\u4e2d", "!", "##\u03c2", "\u03c3"};
     CHECK(vocabulary_notes(Vocabulary(good)).empty());

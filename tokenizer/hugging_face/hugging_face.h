@@ -19,7 +19,7 @@ struct HuggingFace {
     Vocabulary vocabulary;  // includes added tokens that are not in the model's own vocabulary
     WordPiece::Options options;
     std::vector<AddedToken> added;
-    std::vector<std::string> notes;  // one line for each ignored key and each suspicious setting
+    Strings notes;  // one line for each ignored key and each suspicious setting
 };
 
 // Reads a tokenizer.json with these parts:

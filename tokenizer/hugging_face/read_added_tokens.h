@@ -34,7 +34,6 @@ inline nlohmann::json read_json_file(const std::string& path) {
 // Reads a list of {id, content, single_word, lstrip, rstrip, normalized, special}; each other key causes a note.
 // `tokens` is the model's vocabulary. A token that `tokens` lacks is appended and must have the next free id. If the
 // list has a token twice, the later entry wins.
-std::vector<AddedToken> read_added_tokens(const TokenizerField& list, std::vector<std::string>& tokens,
-                                          std::vector<std::string>& notes);
+std::vector<AddedToken> read_added_tokens(const TokenizerField& list, Strings& tokens, Strings& notes);
 
 }  // namespace masquerade

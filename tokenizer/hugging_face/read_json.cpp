@@ -12,7 +12,7 @@ namespace masquerade {
 
 namespace {
 
-using Notes = std::vector<std::string>;
+using Notes = Strings;
 
 // Returns the field itself or, if it is a Sequence, the only item of its list. `items` is the key of this list.
 TokenizerField alone(const TokenizerField& field, const char* items) {
@@ -89,8 +89,7 @@ void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain
     token_of = std::move(all);
 }
 
-std::vector<std::string> read_model(const TokenizerField& field, const std::string& path, WordPiece::Options& options,
-                                    Notes& notes) {
+Strings read_model(const TokenizerField& field, const std::string& path, WordPiece::Options& options, Notes& notes) {
     if (field["type"].is_null() && field["merges"].is_null())
         notes.push_back("model.type is missing and taken for WordPiece");
     else
@@ -128,7 +127,7 @@ std::vector<std::string> read_model(const TokenizerField& field, const std::stri
         throw TokenizerError(vocabulary.where(), " has ", size, " tokens, none of them with id ",
                              hole - token_of.begin(), " (", outside, "), expected the ids 0 to ", size - 1,
                              ", each once");
-    std::vector<std::string> tokens;
+    Strings tokens;
     for (const std::string* token : token_of) tokens.push_back(*token);
     return tokens;
 }
@@ -186,8 +185,7 @@ void read_decoder(const TokenizerField& given, Notes& notes) {
 
 }  // namespace
 
-std::vector<AddedToken> read_added_tokens(const TokenizerField& list, std::vector<std::string>& tokens,
-                                          std::vector<std::string>& notes) {
+std::vector<AddedToken> read_added_tokens(const TokenizerField& list, Strings& tokens, Strings& notes) {
     std::vector<AddedToken> all;
     const Vocabulary model(tokens);
     std::unordered_map<std::string, std::size_t> seen;
@@ -225,7 +223,7 @@ HuggingFace read_tokenizer_json(const std::string& path) {
                      "post_processor", "decoder", "model"},
                     read.notes);
     if (top["model"].is_null()) top["model"].fail("a WordPiece model: is this a tokenizer.json?");
-    std::vector<std::string> tokens = read_model(top["model"], path, read.options, read.notes);
+    Strings tokens = read_model(top["model"], path, read.options, read.notes);
     if (!top["added_tokens"].is_null()) read.added = read_added_tokens(top["added_tokens"], tokens, read.notes);
     read.vocabulary = Vocabulary(std::move(tokens));
     if (read.vocabulary.unk() < 0) top["model"]["vocab"].fail("[UNK] among its tokens");

@@ -193,7 +193,7 @@ class Additions {
     }
 
     HuggingFace& read_;
-    std::vector<std::string> tokens_;
+    Strings tokens_;
 };
 
 // Sets the options to those that transformers uses for a vocab.txt with this tokenizer_config.json.
