@@ -2,37 +2,11 @@
 #include "tokenizer/trie.h"
 
 #include <algorithm>
-#include <cstdint>
 
 namespace masquerade {
 
-namespace {
-
-// Returns the first eight bytes as a number. If the numbers of two strings differ, the strings have the same order as
-// the numbers.
-std::uint64_t prefix(std::string_view s) {
-    std::uint64_t x = 0;
-    for (std::size_t i = 0; i < 8; i++) x = x << 8 | (i < s.size() ? (unsigned char)s[i] : 0);
-    return x;
-}
-
-std::vector<Trie::Entry> sorted(const std::vector<Trie::Entry>& entries) {
-    std::vector<std::pair<std::uint64_t, std::size_t>> order;
-    for (std::size_t i = 0; i < entries.size(); i++) order.push_back({prefix(entries[i].first), i});
-    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-        if (a.first != b.first) return a.first < b.first;
-        int strings = entries[a.second].first.compare(entries[b.second].first);
-        return strings != 0 ? strings < 0 : a.second < b.second;
-    });
-    std::vector<Trie::Entry> result;
-    for (const auto& place : order) result.push_back(entries[place.second]);
-    return result;
-}
-
-}  // namespace
-
-Trie::Trie(const std::vector<Entry>& unsorted) : nodes_(512) {
-    std::vector<Entry> entries = sorted(unsorted);
+Trie::Trie(std::vector<Entry> entries) : nodes_(512) {
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.first < b.first; });
     nodes_[0].parent = -2;  // the root is neither a free slot (-1) nor a child of another node
 
     // Entries [begin, end) have the same first `depth` bytes, which lead to `node`.

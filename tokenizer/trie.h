@@ -13,7 +13,7 @@ class Trie {
     using Entry = std::pair<std::string_view, int>;  // a string and its value, which is not negative
 
     // If several strings are equal, the last one wins. The empty string is ignored and never matches.
-    explicit Trie(const std::vector<Entry>& entries);
+    explicit Trie(std::vector<Entry> entries);
 
     struct Match {
         int length = 0;  // in bytes; 0: no string of the trie is a prefix of the text
@@ -25,11 +25,11 @@ class Trie {
         Match best;
         int node = 0, length = 0;
         for (char c : text) {
-            int child = nodes_[std::size_t(node)].base + (unsigned char)c;
-            if (nodes_[std::size_t(child)].parent != node) break;
+            int child = nodes_[node].base + (unsigned char)c;
+            if (nodes_[child].parent != node) break;
             node = child;
             length++;
-            if (nodes_[std::size_t(node)].value >= 0) best = {length, nodes_[std::size_t(node)].value};
+            if (nodes_[node].value >= 0) best = {length, nodes_[node].value};
         }
         return best;
     }
