@@ -2,7 +2,6 @@
 #include "tokenizer/characters.h"
 
 #include <algorithm>
-#include <map>
 
 #include "input/utf8.h"
 #include "tokenizer/canonical.h"
@@ -125,7 +124,5 @@ bool is_word_character(char32_t c) {
     auto range = std::lower_bound(ranges.begin(), ranges.end(), std::make_pair(c, char32_t(0)));
     return range != ranges.end() && range->second <= c;
 }
-
-const char* unicode_version() { return unicode::version; }
 
 }  // namespace masquerade

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "tokenizer/code_point_table.h"
@@ -100,8 +99,5 @@ class Characters {
 // Whether the character is a word character (\w in Unicode regular expressions), such as a letter, mark, digit or
 // underscore.
 bool is_word_character(char32_t c);
-
-// Returns the Unicode version of the tables.
-const char* unicode_version();
 
 }  // namespace masquerade

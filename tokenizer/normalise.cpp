@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/normalise.h"
 
-#include <algorithm>
-
 #include "input/utf8.h"
 #include "tokenizer/canonical.h"
 
@@ -78,7 +76,9 @@ void Words::append_result(char32_t c, Character what, Span span) {
         } else if (run_length_++ == 0) {
             run_begin_ = text_.size();
         }
-        append(to, span);
+        append_utf8(text_, to);
+        length_++;
+        if (with_spans_) spans_.push_back(span);
     };
     if (what.is(Character::syllable)) {
         hangul::decompose(c, put);
@@ -89,12 +89,6 @@ void Words::append_result(char32_t c, Character what, Span span) {
     } else {
         put(what.to != 0 ? char32_t(what.to) : c);
     }
-}
-
-void Words::append(char32_t c, Span span) {
-    append_utf8(text_, c);
-    length_++;
-    if (with_spans_) spans_.push_back(span);
 }
 
 // Unicode's condition Final_Sigma: a cased character precedes the sigma, and no cased character follows it.

@@ -63,7 +63,6 @@ class Words {
 
   private:
     bool take_letters();
-    void append(char32_t c, Span span);
     void append_result(char32_t c, Character what, Span span);
     bool sigma_is_final(std::size_t after) const;
     void sort_run();
