@@ -48,33 +48,33 @@ void WordCounts::add_line(std::string_view line, Words& words) {
     for (words.begin(line); words.next();) add_word(words.text(), 1);
 }
 
+// Returns the slot of the word or, if the word is new, the free slot for it.
+WordCounts::Slot& WordCounts::slot_of(std::string_view word, std::uint64_t hash) {
+    std::size_t last = slots_.size() - 1, at = hash & last;
+    for (; slots_[at].entry != 0; at = (at + 1) & last)
+        if (slots_[at].hash == hash >> 32 && text_of(entries_[slots_[at].entry - 1]) == word) break;
+    return slots_[at];
+}
+
 void WordCounts::add_word(std::string_view word, std::int64_t by) {
     words_ += by;
-    std::size_t hash = std::hash<std::string_view>()(word), last = slots_.size() - 1;
-    std::uint32_t rest = std::uint32_t(std::uint64_t(hash) >> 32);
-    std::size_t slot = hash & last;
-    for (; slots_[slot].entry != 0; slot = (slot + 1) & last) {
-        if (slots_[slot].hash != rest) continue;
-        Entry& entry = entries_[slots_[slot].entry - 1];
-        if (text_of(entry) != word) continue;
-        entry.count += by;
+    const std::uint64_t hash = std::hash<std::string_view>()(word);
+    Slot& slot = slot_of(word, hash);
+    if (slot.entry != 0) {
+        entries_[slot.entry - 1].count += by;
         return;
     }
     if (entries_.size() == UINT32_MAX) throw TokenizerError("the text has more than ", UINT32_MAX, " different words");
     entries_.push_back({texts_.size(), word.size(), by});
     texts_ += word;
-    slots_[slot] = {rest, std::uint32_t(entries_.size())};
-    if (2 * entries_.size() > slots_.size()) grow();
-}
-
-void WordCounts::grow() {
-    std::vector<Slot> slots(2 * slots_.size());
+    slot = {std::uint32_t(hash >> 32), std::uint32_t(entries_.size())};
+    if (2 * entries_.size() <= slots_.size()) return;
+    slots_.assign(2 * slots_.size(), {});
     for (std::size_t i = 0; i < entries_.size(); i++) {
-        std::size_t hash = std::hash<std::string_view>()(text_of(entries_[i])), slot = hash & (slots.size() - 1);
-        while (slots[slot].entry != 0) slot = (slot + 1) & (slots.size() - 1);
-        slots[slot] = {std::uint32_t(std::uint64_t(hash) >> 32), std::uint32_t(i + 1)};
+        const std::string_view text = text_of(entries_[i]);
+        const std::uint64_t its_hash = std::hash<std::string_view>()(text);
+        slot_of(text, its_hash) = {std::uint32_t(its_hash >> 32), std::uint32_t(i + 1)};
     }
-    slots_ = std::move(slots);
 }
 
 void WordCounts::add_all(const WordCounts& other) {

@@ -15,7 +15,7 @@ namespace masquerade {
 class WordCounts {
   public:
     explicit WordCounts(const NormaliseOptions& options = {})
-        : characters_(std::make_shared<const Characters>(options)), slots_(1024) {}
+        : WordCounts(std::make_shared<const Characters>(options)) {}
 
     // Counts the words of one line.
     void add(std::string_view line);
@@ -53,7 +53,7 @@ class WordCounts {
     void add_line(std::string_view line, Words& words);
     void add_word(std::string_view word, std::int64_t by);
     void add_all(const WordCounts& other);
-    void grow();
+    Slot& slot_of(std::string_view word, std::uint64_t hash);
     std::string_view text_of(const Entry& entry) const {
         return std::string_view(texts_).substr(entry.begin, entry.length);
     }
