@@ -254,7 +254,7 @@ void PackWriter::finish(const std::string& held_out, std::size_t held_out_lines,
     write_small(held_name, held_out);
     write_small(vocabulary_name, tokenizer_.vocabulary().lines());
     if (tokenizer_.options().rules == Rules::hugging_face)
-        write_small(tokenizer_name, tokenizer_json(tokenizer_.vocabulary(), tokenizer_.options(), tokenizer_.added()));
+        write_small(tokenizer_name, tokenizer_json(tokenizer_));
     nlohmann::json json = {{"version", version},
                            {"lines", lines_},
                            {"pairs", pairs_},

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "input/utf8.h"
-#include "tokenizer/vocabulary.h"
 
 namespace masquerade {
 
@@ -57,15 +56,21 @@ Normalised valid_part(std::string_view line) {
 
 }  // namespace
 
+std::vector<AddedToken> special_added(const Vocabulary& vocabulary) {
+    std::vector<AddedToken> all;
+    for (const char* token : special_tokens)
+        if (const int id = vocabulary.id(token); id >= 0) all.push_back({token, id});
+    return all;
+}
+
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Characters& characters, bool special)
     : tokens_(std::move(tokens)), special_(special) {
-    for (const AddedToken& token : tokens_)
-        if (token.normalised && !characters_) characters_ = std::make_shared<const Characters>(characters);
     Strings forms;
     for (const AddedToken& token : tokens_) {
         if (!is_utf8(token.text)) throw TokenizerError("the added token with id ", token.id, " is not UTF-8");
         if (token.id < 0)
             throw TokenizerError("the added token ", token.text, " has the id ", token.id, ", expected 0 or more");
+        if (token.normalised && !characters_) characters_ = std::make_shared<const Characters>(characters);
         forms.push_back(token.normalised ? normalise(token.text, characters).text : token.text);
     }
     exact_ = make_set(forms, false);

@@ -25,6 +25,9 @@ struct AddedToken {
     bool beyond = false;       // not a piece of the WordPiece model: words are never split into this token
 };
 
+// Returns the special tokens that the vocabulary has.
+std::vector<AddedToken> special_added(const Vocabulary& vocabulary);
+
 class AddedTokens {
   public:
     // Bytes [begin, end) of a line: a token, or ordinary text if id is -1. If a token has strip_left or strip_right,

@@ -5,17 +5,6 @@
 
 namespace masquerade {
 
-int TokenList::add(const std::string& token) {
-    auto [place, is_new] = ids_.try_emplace(token, size());
-    if (is_new) tokens_.push_back(token);
-    return place->second;
-}
-
-int TokenList::find(const std::string& token) const {
-    auto place = ids_.find(token);
-    return place == ids_.end() ? -1 : place->second;
-}
-
 void Merger::add(const std::vector<int>& tokens, Count count) {
     const int word = words_.size();
     words_.push_back({cut_.size(), int(tokens.size()), count});
@@ -62,7 +51,8 @@ void Merger::change(int left, int right, Count by, int word) {
 
 void Merger::merge(int id) {
     Pair& pair = pairs_[id];
-    const int left = pair.left, right = pair.right, merged = tokens_.add(tokens_[left] + tokens_[right].substr(2));
+    const int left = pair.left, right = pair.right,
+              merged = tokens_.add(tokens_.token(left) + tokens_.token(right).substr(2));
     const std::vector<int> words = std::move(pair.words);
     pair.words.clear();
     for (int w : words) merge_in(w, left, right, merged);
@@ -103,8 +93,8 @@ void Merger::queue(int id) {
 bool Merger::later(const Queued& a, const Queued& b) const {
     if (a.count != b.count) return a.count < b.count;
     const Pair &p = pairs_[a.pair], &q = pairs_[b.pair];
-    if (p.left != q.left) return tokens_[q.left] < tokens_[p.left];
-    return tokens_[q.right] < tokens_[p.right];
+    if (p.left != q.left) return tokens_.token(q.left) < tokens_.token(p.left);
+    return tokens_.token(q.right) < tokens_.token(p.right);
 }
 
 }  // namespace masquerade

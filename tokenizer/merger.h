@@ -10,21 +10,6 @@
 
 namespace masquerade {
 
-// The tokens of a vocabulary under construction, in order.
-class TokenList {
-  public:
-    // Returns the index of the token; a new token is appended.
-    int add(const std::string& token);
-    int find(const std::string& token) const;  // -1 if absent
-    const std::string& operator[](int id) const { return tokens_[id]; }
-    int size() const { return int(tokens_.size()); }
-    Strings take() { return std::move(tokens_); }
-
-  private:
-    Strings tokens_;
-    std::unordered_map<std::string, int> ids_;
-};
-
 // Merges pairs of neighbouring tokens. The most frequent pair is found with a priority queue. Each entry of the queue
 // stores the count of its pair at the time of queueing. If the count rises, the pair is queued again at once; if the
 // count falls, the pair is queued again when its entry reaches the front. Pairs with equal counts are ordered by the
@@ -34,7 +19,7 @@ class Merger {
     using Count = std::int64_t;
 
     // Pairs that occur fewer than min_count times are not merged.
-    Merger(TokenList& tokens, Count min_count) : tokens_(tokens), min_count_(min_count) {}
+    Merger(Vocabulary& tokens, Count min_count) : tokens_(tokens), min_count_(min_count) {}
 
     // Adds a word that occurs `count` times. `tokens` is the sequence of tokens into which the word is split at first.
     void add(const std::vector<int>& tokens, Count count);
@@ -65,7 +50,7 @@ class Merger {
     void queue(int pair);
     bool later(const Queued& a, const Queued& b) const;
 
-    TokenList& tokens_;
+    Vocabulary& tokens_;
     Count min_count_;
     std::vector<int> cut_;  // the tokens of all words, one word after the other
     std::vector<Word> words_;

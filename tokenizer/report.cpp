@@ -91,8 +91,7 @@ std::string report(const WordCounts& words, const WordPiece& tokenizer, int most
         }
     });
     for (const auto& [c, count] : characters) {
-        std::string character;
-        append_utf8(character, c);
+        const std::string character = to_utf8(std::u32string(1, c));
         all_characters += count;
         if (vocabulary.id(character) >= 0 || vocabulary.id("##" + character) >= 0)
             covered += count;

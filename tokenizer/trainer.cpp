@@ -26,8 +26,7 @@ Strings alphabet(const WordCounts& words, int min_count) {
     std::sort(ranked.begin(), ranked.end());
     Strings tokens;
     for (const auto& [rank, c] : ranked) {
-        std::string character;
-        append_utf8(character, c);
+        const std::string character = to_utf8(std::u32string(1, c));
         tokens.push_back(character);
         if (!words.characters()[c].is(Character::alone)) tokens.push_back("##" + character);
     }
@@ -43,7 +42,7 @@ Vocabulary train_vocabulary(const WordCounts& words, int size, const TrainerOpti
     check("the size of a vocabulary with special tokens", size, int(std::size(special_tokens)) + 1);
     if (words.different() == 0)
         throw TokenizerError("the text is empty: there are no words to learn a vocabulary from");
-    TokenList tokens;
+    Vocabulary tokens;
     for (const char* token : special_tokens) tokens.add(token);
     for (const std::string& token : alphabet(words, options.min_count))
         if (tokens.size() < size) tokens.add(token);
@@ -55,7 +54,7 @@ Vocabulary train_vocabulary(const WordCounts& words, int size, const TrainerOpti
         cut.clear();
         each_character(word, [&](char32_t, std::string_view c) {
             piece.assign(cut.empty() ? "" : "##").append(c);
-            cut.push_back(tokens.find(piece));
+            cut.push_back(tokens.id(piece));
         });
         // Skips words that encoding turns into [UNK], because they are too long or have a character that is not a
         // token: their pieces would never be used.
@@ -64,7 +63,7 @@ Vocabulary train_vocabulary(const WordCounts& words, int size, const TrainerOpti
     });
     const int first = tokens.size();
     merger.run(size, [&] { progress(double(tokens.size() - first) / std::max(1, size - first)); });
-    return Vocabulary(tokens.take());
+    return tokens;
 }
 
 Vocabulary train_vocabulary(const Strings& lines, int size, const TrainerOptions& options) {

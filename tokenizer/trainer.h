@@ -3,8 +3,6 @@
 // continue a word begin with "##". Only the vocabulary is kept, not the merges.
 #pragma once
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "tokenizer/vocabulary.h"
 #include "tokenizer/word_counts.h"

@@ -11,21 +11,26 @@ namespace masquerade {
 const char* const special_tokens[5] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
 
 Vocabulary::Vocabulary(Strings tokens) : tokens_(std::move(tokens)) {
-    std::size_t slots = 16;
-    while (slots < 2 * tokens_.size()) slots *= 2;
-    slots_.assign(slots, -1);
-    for (int i = 0; i < size(); i++) slots_[slot_of(tokens_[i])] = i;
+    ids_.reserve(tokens_.size());
+    for (int i = 0; i < size(); i++) ids_[tokens_[i]] = i;
+    find_special();
+}
+
+void Vocabulary::find_special() {
     for (int i = 0; i < 5; i++) special_[i] = id(special_tokens[i]);
 }
 
-// Returns the slot (index in the hash table slots_) of the token or, if the token is absent, the free slot for it.
-std::size_t Vocabulary::slot_of(std::string_view token) const {
-    std::size_t last = slots_.size() - 1, slot = std::hash<std::string_view>()(token) & last;
-    while (slots_[slot] >= 0 && tokens_[slots_[slot]] != token) slot = (slot + 1) & last;
-    return slot;
+int Vocabulary::add(const std::string& token) {
+    const auto [place, is_new] = ids_.try_emplace(token, size());
+    if (is_new) tokens_.push_back(token);
+    find_special();
+    return place->second;
 }
 
-int Vocabulary::id(std::string_view token) const { return slots_.empty() ? -1 : slots_[slot_of(token)]; }
+int Vocabulary::id(std::string_view token) const {
+    const auto found = ids_.find(std::string(token));
+    return found == ids_.end() ? -1 : found->second;
+}
 
 const std::string& Vocabulary::token(int id) const {
     if (id < 0 || id >= size())

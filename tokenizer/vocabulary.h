@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "input/lists.h"
@@ -39,10 +40,14 @@ class Vocabulary {
 
     int size() const { return int(tokens_.size()); }
 
+    // Returns the id of a token; if the vocabulary lacks the token, appends it first.
+    int add(const std::string& token);
+
     // Returns the id of a token; -1 if the vocabulary lacks the token. If several tokens are equal, returns the last
     // id.
     int id(std::string_view token) const;
     const std::string& token(int id) const;
+    const Strings& tokens() const { return tokens_; }
 
     // The ids of the special tokens; -1 if the vocabulary lacks the token.
     int pad() const { return special_[0]; }
@@ -53,10 +58,10 @@ class Vocabulary {
     bool is_special(int id) const;
 
   private:
-    std::size_t slot_of(std::string_view token) const;
+    void find_special();
 
     Strings tokens_;
-    std::vector<int> slots_;  // hash table of ids (open addressing); -1: free slot; the size is a power of two
+    std::unordered_map<std::string, int> ids_;
     int special_[5] = {-1, -1, -1, -1, -1};
 };
 

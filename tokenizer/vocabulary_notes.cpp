@@ -70,8 +70,7 @@ Strings vocabulary_notes(const Vocabulary& vocabulary, const NormaliseOptions& o
 std::string casing_note(const Vocabulary& vocabulary, bool lower) {
     int words = 0, capitals = 0;
     auto any = [](const std::string& token, auto is) { return std::any_of(token.begin(), token.end(), is); };
-    for (int id = 0; id < vocabulary.size(); id++) {
-        const std::string& token = vocabulary.token(id);
+    for (const std::string& token : vocabulary.tokens()) {
         if (is_reserved(token)) continue;
         words += any(token, [](char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; });
         capitals += any(token, [](char c) { return c >= 'A' && c <= 'Z'; });

@@ -259,8 +259,7 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
 
 void Run::save_tokenizer(const RunFolder& folder) const {
     folder.write("vocab.txt", tokenizer.vocabulary().lines());
-    if (tokenizer.options().rules == Rules::hugging_face)
-        folder.write("tokenizer.json", tokenizer_json(tokenizer.vocabulary(), tokenizer.options(), tokenizer.added()));
+    if (tokenizer.options().rules == Rules::hugging_face) folder.write("tokenizer.json", tokenizer_json(tokenizer));
 }
 
 std::string Run::fit_prior(const TrainingText&) {

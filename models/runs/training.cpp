@@ -74,9 +74,7 @@ std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initi
 
 // Throws BadUsage if the run reads text in another way than the packed text was read.
 void expect_same_reading(const WordPiece& run, const PackedText& packed, const std::string& name) {
-    const auto shown = [](const WordPiece& t) {
-        return tokenizer_json(t.vocabulary(), t.options(), t.added()) + text(int(t.options().rules));
-    };
+    const auto shown = [](const WordPiece& t) { return tokenizer_json(t) + text(int(t.options().rules)); };
     if (shown(run) != shown(packed.tokenizer()))
         throw BadUsage(text("--data ", name,
                             " was packed with another vocabulary or other rules than those of --init, ",

@@ -83,7 +83,7 @@ std::string make_all() {
     WordPiece::Options options;
     options.rules = Rules::hugging_face;
     options.max_word = 100;
-    write_file(path + "/tokenizer.json", tokenizer_json(vocabulary(), options));
+    write_file(path + "/tokenizer.json", tokenizer_json({vocabulary(), options}));
     write_file(path + "/settings.txt", settings_text);
     return path;
 }

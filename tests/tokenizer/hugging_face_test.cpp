@@ -341,7 +341,7 @@ TEST_CASE("a tokenizer that was written is read as it was") {
     HuggingFace one = read(small());
     one.added = {one.added[0], one.added[1], one.added[2]};
     for (int id = 0; id < 4; id++) one.added.insert(one.added.begin() + id, AddedToken{one.vocabulary.token(id), id});
-    folder.write("tokenizer.json", tokenizer_json(one.vocabulary, one.options, one.added));
+    folder.write("tokenizer.json", tokenizer_json({one.vocabulary, one.options, one.added}));
     check_equal(read_tokenizer_json(path), one);
 
     one.options.lower = one.options.clean = one.options.split_ideographs = false;
@@ -349,12 +349,12 @@ TEST_CASE("a tokenizer that was written is read as it was") {
     one.options.max_word = 33;
     one.options.replace = {{U'\u2026', "..."}, {U'\U0001f600', ""}};
     one.added[5].single_word = one.added[5].strip_left = one.added[6].strip_right = true;
-    folder.write("tokenizer.json", tokenizer_json(one.vocabulary, one.options, one.added));
+    folder.write("tokenizer.json", tokenizer_json({one.vocabulary, one.options, one.added}));
     check_equal(read_tokenizer_json(path), one);
 
     // Special tokens are added even if the file does not list them.
     Vocabulary plain({"[UNK]", "a", "\"\\\u4e2d", "[SEP]", ""});
-    folder.write("tokenizer.json", tokenizer_json(plain, {}));
+    folder.write("tokenizer.json", tokenizer_json(WordPiece(plain)));
     HuggingFace again = read_tokenizer_json(path);
     CHECK(tokens_of(again.vocabulary) == tokens_of(plain));
     CHECK(again.notes.size() == 1);  // no post_processor adds [CLS] and [SEP]; without [CLS], none is written
@@ -366,7 +366,7 @@ TEST_CASE("what tokenizer.json cannot say is not written") {
     Vocabulary vocabulary({"[UNK]", "a", "b"});
     auto refused = [&](const Vocabulary& v, const WordPiece::Options& options, std::vector<AddedToken> added,
                        const char* why) {
-        CHECK_THROWS_WITH_AS(tokenizer_json(v, options, added), doctest::Contains(why), TokenizerError);
+        CHECK_THROWS_WITH_AS(tokenizer_json({v, options, added}), doctest::Contains(why), TokenizerError);
     };
     refused(Vocabulary({"a"}), {}, {}, "no [UNK]");
     refused(Vocabulary({"[UNK]", "\xff"}), {}, {}, "not UTF-8");

@@ -106,13 +106,13 @@ TEST_CASE("every merge is the one that counting all anew would choose") {
 
 TEST_CASE("counts are compared exactly where doubles cannot tell them apart") {
     auto first_merge = [](std::int64_t ab, std::int64_t cd) {
-        TokenList tokens;
+        Vocabulary tokens;
         for (const char* token : {"a", "##b", "c", "##d"}) tokens.add(token);
         Merger merger(tokens, 1);
         merger.add({0, 1}, ab);
         merger.add({2, 3}, cd);
         merger.run(5, [] {});
-        return tokens[4];
+        return tokens.token(4);
     };
     const std::int64_t many = (std::int64_t(1) << 60) + 12345;
     REQUIRE(double(many) == double(many + 1));

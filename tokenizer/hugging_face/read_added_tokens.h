@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reads JSON files and lists of added tokens, for the other files of this folder.
 #pragma once
-#include <string>
-#include <vector>
+#include <filesystem>
 
 #include "input/json_field.h"
 #include "tokenizer/added_tokens.h"
@@ -26,14 +25,21 @@ constexpr TokenFlag token_flags[] = {{"single_word", &AddedToken::single_word},
 // The keys in tokenizer_config.json for BERT's five special tokens, in the order of special_tokens.
 constexpr const char* role_keys[] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
 
+inline nlohmann::json json_of(std::optional<bool> flag) { return flag ? nlohmann::json(*flag) : nlohmann::json(); }
+
+inline bool exists(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+}
+
 inline nlohmann::json read_json_file(const std::string& path) {
     // 25 million JSON values are enough for 10 million tokens, the largest vocabulary that ./tokenize --train learns.
     return parse_input<TokenizerError>(read_input<TokenizerError>(path, std::size_t(1) << 30), path, 25'000'000);
 }
 
 // Reads a list of {id, content, single_word, lstrip, rstrip, normalized, special}; each other key causes a note.
-// `tokens` is the model's vocabulary. A token that `tokens` lacks is appended and must have the next free id. If the
-// list has a token twice, the later entry wins.
-std::vector<AddedToken> read_added_tokens(const TokenizerField& list, Strings& tokens, Strings& notes);
+// A token that `vocabulary` lacks is appended to it and must have the next free id. If the list has a token twice, the
+// later entry wins.
+std::vector<AddedToken> read_added_tokens(const TokenizerField& list, Vocabulary& vocabulary, Strings& notes);
 
 }  // namespace masquerade

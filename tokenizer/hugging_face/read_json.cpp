@@ -2,7 +2,6 @@
 #include "tokenizer/hugging_face/hugging_face.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <unordered_map>
 
 #include "input/utf8.h"
@@ -11,8 +10,6 @@
 namespace masquerade {
 
 namespace {
-
-using Notes = Strings;
 
 // Returns the field itself or, if it is a Sequence, the only item of its list. `items` is the key of this list.
 TokenizerField alone(const TokenizerField& field, const char* items) {
@@ -25,7 +22,7 @@ TokenizerField alone(const TokenizerField& field, const char* items) {
 // Reads a normalizer of type Replace that replaces one character. The library applies the replacements of a list one
 // after the other, but this tokenizer applies all of them in one pass. A list for which the results could differ is
 // refused.
-void read_replace(const TokenizerField& field, NormaliseOptions& options, Notes& notes) {
+void read_replace(const TokenizerField& field, NormaliseOptions& options, Strings& notes) {
     field["type"].expect("Replace");
     field.note_others({"type", "pattern", "content"}, notes);
     const TokenizerField pattern = field["pattern"]["String"];
@@ -38,7 +35,7 @@ void read_replace(const TokenizerField& field, NormaliseOptions& options, Notes&
     options.replace[from.value] = field["content"].string();
 }
 
-void read_normalizer(const TokenizerField& given, NormaliseOptions& options, Notes& notes) {
+void read_normalizer(const TokenizerField& given, NormaliseOptions& options, Strings& notes) {
     if (given.is_null()) {
         options.lower = options.clean = options.split_ideographs = false;
         options.strip_accents = false;
@@ -59,37 +56,33 @@ void read_normalizer(const TokenizerField& given, NormaliseOptions& options, Not
     field["strip_accents"].read(options.strip_accents);
 }
 
-void read_pre_tokenizer(const TokenizerField& given, Notes& notes) {
+void read_pre_tokenizer(const TokenizerField& given, Strings& notes) {
     TokenizerField field = alone(given, "pretokenizers");
     if (field.is_null()) field.fail("a BertPreTokenizer");
     field["type"].expect("BertPreTokenizer");
     field.note_others({"type"}, notes);
 }
 
-// If vocab.txt has equal lines, tokenizer.json contains only the id of the last of these lines. Reads the missing ids
-// from vocab.txt (the file `plain`), if it exists and agrees with tokenizer.json on all other ids.
-void fill_missing_ids(const TokenizerField& vocabulary, const std::string& plain,
-                      std::vector<const std::string*>& token_of, Vocabulary& lines) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(plain, ignored)) return;
-    lines = Vocabulary::load(plain);
-    std::vector<const std::string*> all(lines.size());
+// If vocab.txt has equal lines, tokenizer.json contains only the id of the last of these lines. Returns the tokens of
+// vocab.txt (the file `plain`) up to the last id in tokenizer.json; none if there is no such file, or if it contradicts
+// tokenizer.json. The later lines may be added tokens.
+Strings tokens_of_lines(const TokenizerField& vocabulary, const std::string& plain) {
+    if (!exists(plain)) return {};
+    Strings lines = Vocabulary::load(plain).tokens();
+    std::vector<const std::string*> token_of(lines.size());
     for (const auto& item : vocabulary.value().items()) {
         const nlohmann::json& id = item.value();
-        if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= all.size()) return;
-        all[id.get<std::size_t>()] = &item.key();
+        if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= lines.size()) return {};
+        token_of[id.get<std::size_t>()] = &item.key();
     }
-    // Drops the last lines of vocab.txt if the JSON lacks their ids: they may be added tokens.
-    while (!all.empty() && all.back() == nullptr) all.pop_back();
-    for (std::size_t id = 0; id < all.size(); id++) {
-        const std::string& line = lines.token(id);
-        if (all[id] != nullptr ? *all[id] != line : !vocabulary.value().contains(line)) return;
-        all[id] = &line;
-    }
-    token_of = std::move(all);
+    while (!lines.empty() && token_of[lines.size() - 1] == nullptr) lines.pop_back();
+    for (std::size_t id = 0; id < lines.size(); id++)
+        if (token_of[id] != nullptr ? *token_of[id] != lines[id] : !vocabulary.value().contains(lines[id])) return {};
+    return lines;
 }
 
-Strings read_model(const TokenizerField& field, const std::string& path, WordPiece::Options& options, Notes& notes) {
+Vocabulary read_model(const TokenizerField& field, const std::string& path, WordPiece::Options& options,
+                      Strings& notes) {
     if (field["type"].is_null() && field["merges"].is_null())
         notes.push_back("model.type is missing and taken for WordPiece");
     else
@@ -118,18 +111,17 @@ Strings read_model(const TokenizerField& field, const std::string& path, WordPie
         if (token != nullptr) vocabulary[item.key()].fail("an id of its own: " + in_words(*token) + " has it, too");
         token = &item.key();
     }
-    Vocabulary lines;
-    if (!outside.empty())
-        fill_missing_ids(vocabulary, (std::filesystem::path(path).parent_path() / "vocab.txt").string(), token_of,
-                         lines);
-    auto hole = std::find(token_of.begin(), token_of.end(), nullptr);
-    if (hole != token_of.end())
+    if (!outside.empty()) {
+        Strings lines = tokens_of_lines(vocabulary, (std::filesystem::path(path).parent_path() / "vocab.txt").string());
+        if (!lines.empty()) return Vocabulary(std::move(lines));
+        const auto hole = std::find(token_of.begin(), token_of.end(), nullptr);
         throw TokenizerError(vocabulary.where(), " has ", size, " tokens, none of them with id ",
                              hole - token_of.begin(), " (", outside, "), expected the ids 0 to ", size - 1,
                              ", each once");
+    }
     Strings tokens;
     for (const std::string* token : token_of) tokens.push_back(*token);
-    return tokens;
+    return Vocabulary(std::move(tokens));
 }
 
 // Returns a template as text: the name and the token type of each part, such as "[CLS]:0 A:0 [SEP]:0".
@@ -143,7 +135,7 @@ std::string template_of(const TokenizerField& list) {
     return text;
 }
 
-void read_post_processor(const TokenizerField& given, const Vocabulary& vocabulary, Notes& notes) {
+void read_post_processor(const TokenizerField& given, const Vocabulary& vocabulary, Strings& notes) {
     TokenizerField field = alone(given, "processors");
     auto expect_id = [](const TokenizerField& id, int expected) {
         if (!id.value().is_number_integer() || id.value() != expected) id.fail(expected, ", as in the vocabulary");
@@ -175,7 +167,7 @@ void read_post_processor(const TokenizerField& given, const Vocabulary& vocabula
     if (bare) notes.push_back("post_processor puts no [CLS] and [SEP] around a text; models here read both");
 }
 
-void read_decoder(const TokenizerField& given, Notes& notes) {
+void read_decoder(const TokenizerField& given, Strings& notes) {
     TokenizerField field = alone(given, "decoders");
     if (field.is_null()) return;
     field["type"].expect("WordPiece");
@@ -185,9 +177,9 @@ void read_decoder(const TokenizerField& given, Notes& notes) {
 
 }  // namespace
 
-std::vector<AddedToken> read_added_tokens(const TokenizerField& list, Strings& tokens, Strings& notes) {
+std::vector<AddedToken> read_added_tokens(const TokenizerField& list, Vocabulary& vocabulary, Strings& notes) {
     std::vector<AddedToken> all;
-    const Vocabulary model(tokens);
+    const int own = vocabulary.size();
     std::unordered_map<std::string, std::size_t> seen;
     for (const TokenizerField& item : list.list()) {
         item.note_others({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}, notes);
@@ -196,14 +188,12 @@ std::vector<AddedToken> read_added_tokens(const TokenizerField& list, Strings& t
         token.id = item["id"].number(0);
         for (const auto& [key, flag] : token_flags) token.*flag = item[key].boolean();
         if (token.text.empty()) item["content"].fail("some text");
-        auto [same, is_new] = seen.insert({token.text, all.size()});
-        int known = is_new ? model.id(token.text) : all[same->second].id;
-        int expected = known >= 0 ? known : int(tokens.size());
+        const int next = vocabulary.size(), expected = vocabulary.add(token.text);
         if (token.id != expected)
-            item["id"].fail(expected, ", ", known >= 0 ? "the token's own" : "the next free", ", for ",
+            item["id"].fail(expected, ", ", expected < next ? "the token's own" : "the next free", ", for ",
                             in_words(token.text));
-        token.beyond = model.id(token.text) < 0;
-        if (known < 0) tokens.push_back(token.text);
+        token.beyond = token.id >= own;
+        auto [same, is_new] = seen.insert({token.text, all.size()});
         if (is_new)
             all.push_back(token);
         else
@@ -223,9 +213,9 @@ HuggingFace read_tokenizer_json(const std::string& path) {
                      "post_processor", "decoder", "model"},
                     read.notes);
     if (top["model"].is_null()) top["model"].fail("a WordPiece model: is this a tokenizer.json?");
-    Strings tokens = read_model(top["model"], path, read.options, read.notes);
-    if (!top["added_tokens"].is_null()) read.added = read_added_tokens(top["added_tokens"], tokens, read.notes);
-    read.vocabulary = Vocabulary(std::move(tokens));
+    read.vocabulary = read_model(top["model"], path, read.options, read.notes);
+    if (!top["added_tokens"].is_null())
+        read.added = read_added_tokens(top["added_tokens"], read.vocabulary, read.notes);
     if (read.vocabulary.unk() < 0) top["model"]["vocab"].fail("[UNK] among its tokens");
     read_normalizer(top["normalizer"], read.options, read.notes);
     read_pre_tokenizer(top["pre_tokenizer"], read.notes);

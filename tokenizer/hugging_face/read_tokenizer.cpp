@@ -27,7 +27,7 @@ void compare(const TokenizerField& config, HuggingFace& read) {
     };
     note("do_lower_case", options.lower);
     note("tokenize_chinese_chars", options.split_ideographs);
-    note("strip_accents", options.strip_accents ? nlohmann::json(*options.strip_accents) : nlohmann::json());
+    note("strip_accents", json_of(options.strip_accents));
 }
 
 // Settings of tokenizer_config.json. Only `value` fits the way in which BERT splits text; other values are refused.
@@ -49,8 +49,7 @@ constexpr const char* classes_like_bert[] = {"Bert",     "PreTrained", "DistilBe
 // produces such a token. Only a tokenizer that first splits text into Chinese words produces it.
 std::string first_word_of_ideographs(const Vocabulary& vocabulary) {
     const Characters characters(NormaliseOptions{false});
-    for (int id = 0; id < vocabulary.size(); id++) {
-        const std::string& token = vocabulary.token(id);
+    for (const std::string& token : vocabulary.tokens()) {
         if (continues(token) || !is_utf8(token)) continue;
         int ideographs = 0;
         for (char32_t c : code_points(token)) ideographs += characters[c].is(Character::ideograph);
@@ -94,16 +93,10 @@ void refuse_foreign(const TokenizerField& config, const std::string& type, const
                    "there; else start without these weights, with a vocabulary that is learned");
 }
 
-// Collects the added tokens of all files, in the order of reading. A token that the vocabulary lacks gets the next
-// free id; finish() extends the vocabulary by these tokens.
+// Collects the added tokens of all files, in the order of reading. A token that the vocabulary lacks is appended to it.
 class Additions {
   public:
-    explicit Additions(HuggingFace& read) : read_(read) {
-        for (int id = 0; id < read.vocabulary.size(); id++) tokens_.push_back(read.vocabulary.token(id));
-    }
-    void finish() {
-        if (int(tokens_.size()) > read_.vocabulary.size()) read_.vocabulary = Vocabulary(std::move(tokens_));
-    }
+    explicit Additions(HuggingFace& read) : read_(read), own_(read.vocabulary.size()) {}
 
     // Reads added_tokens_decoder of tokenizer_config.json: {"7": {"content": ..., ...}, ...}.
     void decoder_list(const TokenizerField& decoder) {
@@ -136,15 +129,11 @@ class Additions {
     void special(const TokenizerField& given) {
         const std::string& text = given.is_string() ? given.string() : given["content"].string();
         if (text.empty()) return;
-        auto same = std::find_if(read_.added.begin(), read_.added.end(),
-                                 [&](const AddedToken& token) { return token.text == text; });
+        auto same = find(text);
         if (same == read_.added.end()) {
-            AddedToken token{text, read_.vocabulary.id(text)};
-            token.beyond = token.id < 0;
-            if (token.beyond) {
-                token.id = tokens_.size();
-                tokens_.push_back(text);
-            }
+            const int next = read_.vocabulary.size();
+            AddedToken token{text, read_.vocabulary.add(text)};
+            token.beyond = token.id == next;
             read_.added.push_back(token);
             same = read_.added.end() - 1;
         }
@@ -161,7 +150,8 @@ class Additions {
             const TokenizerField token = config[role_keys[i]];
             if (token.is_null() || !with_five) continue;
             (token.is_string() ? token : token["content"]).expect(special_tokens[i]);
-            if (!token.is_string() && read_.vocabulary.id(special_tokens[i]) >= 0) special(token);
+            const int id = read_.vocabulary.id(special_tokens[i]);
+            if (!token.is_string() && id >= 0 && id < own_) special(token);
         }
         for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
             const TokenizerField more = config[key];
@@ -177,23 +167,23 @@ class Additions {
     // Adds those of BERT's five special tokens that the vocabulary has and that were not added yet, as transformers
     // always does.
     void five() {
-        for (const char* token : special_tokens) {
-            const int id = read_.vocabulary.id(token);
-            const auto same = [&](const AddedToken& added) { return added.text == token; };
-            if (id >= 0 && std::none_of(read_.added.begin(), read_.added.end(), same))
-                read_.added.push_back({token, id});
-        }
+        for (AddedToken& token : special_added(read_.vocabulary))
+            if (find(token.text) == read_.added.end()) read_.added.push_back(std::move(token));
     }
 
   private:
+    std::vector<AddedToken>::iterator find(const std::string& text) {
+        return std::find_if(read_.added.begin(), read_.added.end(),
+                            [&](const AddedToken& token) { return token.text == text; });
+    }
     void take(const TokenizerField& where, nlohmann::json& list) {
         std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a["id"] < b["id"]; });
-        for (AddedToken& token : read_added_tokens(where.with(list), tokens_, read_.notes))
+        for (AddedToken& token : read_added_tokens(where.with(list), read_.vocabulary, read_.notes))
             read_.added.push_back(std::move(token));
     }
 
     HuggingFace& read_;
-    Strings tokens_;
+    const int own_;  // number of tokens before the first addition
 };
 
 // Sets the options to those that transformers uses for a vocab.txt with this tokenizer_config.json.
@@ -204,11 +194,6 @@ void apply_config(const TokenizerField& config, WordPiece::Options& options) {
     config["do_lower_case"].read(options.lower);
     config["tokenize_chinese_chars"].read(options.split_ideographs);
     config["strip_accents"].read(options.strip_accents);
-}
-
-bool exists(const std::string& path) {
-    std::error_code ignored;
-    return fs::exists(path, ignored);
 }
 
 // A JSON file. If the file does not exist, `json` is an empty object.
@@ -249,7 +234,6 @@ HuggingFace read_folder(const fs::path& folder) {
     additions.roles(config.top(), !has_whole);
     additions.roles(map.top(), !has_whole);
     if (!read.added.empty() && !has_whole) additions.five();
-    additions.finish();
     return read;
 }
 

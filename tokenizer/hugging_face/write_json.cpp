@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Makes the texts of tokenizer.json, tokenizer_config.json and vocab.txt.
-#include <map>
-#include <nlohmann/json.hpp>
-
 #include "input/utf8.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/hugging_face/read_added_tokens.h"
@@ -20,16 +17,14 @@ Json normalizer(const NormaliseOptions& options) {
     Json bert = {{"type", "BertNormalizer"},
                  {"clean_text", options.clean},
                  {"handle_chinese_chars", options.split_ideographs},
-                 {"strip_accents", nullptr},
+                 {"strip_accents", json_of(options.strip_accents)},
                  {"lowercase", options.lower}};
-    if (options.strip_accents) bert["strip_accents"] = *options.strip_accents;
     if (options.replace.empty()) return bert;
     Json list = Json::array();
     std::string made;
     for (const auto& [from, to] : options.replace) {
-        std::string character;
-        append_utf8(character, from);
-        list.push_back({{"type", "Replace"}, {"pattern", {{"String", character}}}, {"content", to}});
+        list.push_back(
+            {{"type", "Replace"}, {"pattern", {{"String", to_utf8(std::u32string(1, from))}}}, {"content", to}});
         made += to;
     }
     for (const auto& item : list)
@@ -44,8 +39,7 @@ Json normalizer(const NormaliseOptions& options) {
 // Returns the tokens in `added` and the special tokens of the vocabulary, in a map from their ids.
 std::map<int, AddedToken> all_added(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
     std::map<int, AddedToken> all;
-    for (const char* token : special_tokens)
-        if (int id = vocabulary.id(token); id >= 0) all[id] = {token, id};
+    for (const AddedToken& token : special_added(vocabulary)) all[token.id] = token;
     for (const AddedToken& token : added) {
         if (vocabulary.id(token.text) != token.id || token.id < 0)
             throw TokenizerError("the added token ", token.text, " has the id ", token.id, ", expected ",
@@ -89,14 +83,14 @@ Json post_processor(const Vocabulary& vocabulary) {
 
 }  // namespace
 
-std::string tokenizer_json(const Vocabulary& vocabulary, const WordPiece::Options& options,
-                           const std::vector<AddedToken>& added) {
-    if (vocabulary.unk() < 0) throw TokenizerError("the vocabulary has no [UNK], and tokenizer.json needs it");
+std::string tokenizer_json(const WordPiece& tokenizer) {
+    const Vocabulary& vocabulary = tokenizer.vocabulary();
+    const WordPiece::Options& options = tokenizer.options();
     if (options.unknown != Unknown::word || options.single_digits)
         throw TokenizerError(
             "tokenizer.json cannot say that unknown characters are [UNK] each by itself, and is not "
             "written for single digits");
-    const std::map<int, AddedToken> all = all_added(vocabulary, added);
+    const std::map<int, AddedToken> all = all_added(vocabulary, tokenizer.added());
     Json tokens = Json::array();
     for (const auto& [id, token] : all) {
         tokens.push_back({{"id", id}, {"content", token.text}});
@@ -128,9 +122,8 @@ Json tokenizer_config(const WordPiece& tokenizer) {
     const bool as_bert = options.clean && options.replace.empty() && options.max_word == 100;
     Json config = {{"tokenizer_class", as_bert ? "BertTokenizer" : "PreTrainedTokenizerFast"},
                    {"do_lower_case", options.lower},
-                   {"strip_accents", nullptr},
+                   {"strip_accents", json_of(options.strip_accents)},
                    {"tokenize_chinese_chars", options.split_ideographs}};
-    if (options.strip_accents) config["strip_accents"] = *options.strip_accents;
     // role_keys: keys such as "pad_token", in the order of special_tokens.
     for (int i = 0; i < 5; i++)
         if (tokenizer.vocabulary().id(special_tokens[i]) >= 0) config[role_keys[i]] = special_tokens[i];
@@ -144,10 +137,9 @@ Json tokenizer_config(const WordPiece& tokenizer) {
 }  // namespace
 
 std::map<std::string, std::string> tokenizer_files(const WordPiece& tokenizer) {
-    const Vocabulary& vocabulary = tokenizer.vocabulary();
-    return {{"tokenizer.json", tokenizer_json(vocabulary, tokenizer.options(), tokenizer.added())},
+    return {{"tokenizer.json", tokenizer_json(tokenizer)},
             {"tokenizer_config.json", tokenizer_config(tokenizer).dump(2) + '\n'},
-            {"vocab.txt", vocabulary.lines()}};
+            {"vocab.txt", tokenizer.vocabulary().lines()}};
 }
 
 }  // namespace masquerade

@@ -123,7 +123,7 @@ void simplify_vocabulary(const TokenizeSettings& s) {
 void write_json(const TokenizeSettings& s) {
     check_new_file(s.write_json, "--write-json");
     WordPiece tokenizer = open_tokenizer(s);
-    replace_file(s.write_json, tokenizer_json(tokenizer.vocabulary(), tokenizer.options(), tokenizer.added()));
+    replace_file(s.write_json, tokenizer_json(tokenizer));
     log_line(s.write_json, ": ", tokenizer.vocabulary().size(), " tokens");
 }
 
