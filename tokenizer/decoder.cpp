@@ -11,8 +11,7 @@ namespace masquerade {
 
 // Fills the sets that decode() uses: silent_, guarded_, never_joined_ and joins_digits_.
 void WordPiece::prepare_decoding() {
-    for (const char* token : special_tokens)
-        if (int id = vocabulary_.id(token); id >= 0) silent_.insert(id);
+    for (const AddedToken& token : special_added(vocabulary_)) silent_.insert(token.id);
     for (const AddedToken& token : added_) {
         if (token.special) silent_.insert(token.id);
         if (!recognises(token)) continue;
@@ -31,8 +30,6 @@ void WordPiece::prepare_decoding() {
     joins_digits_ = characters_.digits_alone() && std::none_of(never_joined_.begin(), never_joined_.end(), has_digit);
     for (int written : {vocabulary_.unk(), vocabulary_.mask()}) silent_.erase(written);
 }
-
-std::string WordPiece::decode(const Tokens& ids) const { return decode(ids, {}); }
 
 std::string WordPiece::reading(std::string_view line) const {
     Tokens ids;

@@ -218,7 +218,7 @@ void Encoder::append_pieces(std::string_view text, int offset, int& word, std::v
         std::size_t at = 0, next = 0;  // end of the previous piece: `at` in bytes, `next` in code points
         append(bytes, words.length(), [&](int begin, int end) {
             auto count = [&](int from, int to) {
-                return std::size_t(std::count_if(bytes.data() + from, bytes.data() + to, starts_code_point));
+                return std::count_if(bytes.data() + from, bytes.data() + to, starts_code_point);
             };
             std::size_t first = std::size_t(begin) == at ? next : 0;
             next = first + count(begin, end);

@@ -1,55 +1,36 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/wordpiece.h"
 
-#include <algorithm>
-
 #include "input/utf8.h"
 
 namespace masquerade {
-
-namespace {
-
-// Returns the tokens that begin words or, if `continuing`, the tokens that continue words, without their "##". A
-// token with "##" never begins a word, because "#" is always a word by itself. Skips tokens that can never match:
-// tokens that are longer than any word, that are not UTF-8, or that are only added tokens (AddedToken::beyond).
-std::vector<Trie::Entry> entries(const Vocabulary& vocabulary, const std::vector<bool>& beyond, bool continuing,
-                                 int max_word) {
-    std::vector<Trie::Entry> chosen;
-    for (int id = 0; id < vocabulary.size(); id++) {
-        std::string_view token = vocabulary.token(id);
-        if (continues(token) == continuing && token.size() / 4 <= std::size_t(max_word) && !beyond[id] &&
-            is_utf8(token))
-            chosen.push_back({token.substr(continuing ? 2 : 0), id});
-    }
-    return chosen;
-}
-
-// Returns a vector whose element [id] is true if the token is an added token with AddedToken::beyond. Words are never
-// split into such tokens.
-std::vector<bool> ids_beyond(const Vocabulary& vocabulary, const std::vector<AddedToken>& added) {
-    std::vector<bool> beyond(vocabulary.size());
-    for (const AddedToken& token : added)
-        if (token.beyond && token.id >= 0 && token.id < vocabulary.size()) beyond[token.id] = true;
-    return beyond;
-}
-
-}  // namespace
 
 WordPiece::WordPiece(Vocabulary vocabulary, Options options, std::vector<AddedToken> added)
     : vocabulary_(std::move(vocabulary)),
       options_(std::move(options)),
       characters_(options_),
-      added_(std::move(added)),
-      beyond_(ids_beyond(vocabulary_, added_)),
-      first_(entries(vocabulary_, beyond_, false, options_.max_word)),
-      later_(entries(vocabulary_, beyond_, true, options_.max_word)) {
+      added_(std::move(added)) {
     if (options_.max_word < 1) throw TokenizerError("max_word is ", options_.max_word, ", expected 1 or more");
     if (vocabulary_.unk() < 0) throw TokenizerError("the vocabulary has no [UNK]: is it a WordPiece vocabulary?");
-    for (int id = 0; id < vocabulary_.size(); id++)
-        if (!beyond_[id]) add_single(id);
-    if (added_.empty())
-        for (const char* token : special_tokens)
-            if (int id = vocabulary_.id(token); id >= 0) added_.push_back({token, id});
+    std::vector<bool> beyond(vocabulary_.size());
+    for (const AddedToken& token : added_)
+        if (token.beyond && token.id >= 0 && token.id < vocabulary_.size()) beyond[token.id] = true;
+    // A token with "##" never begins a word, because "#" is always a word by itself. Tokens that can never match are
+    // skipped: tokens that are longer than any word, that are not UTF-8, or that are only added tokens.
+    std::vector<Trie::Entry> first, later;
+    for (int id = 0; id < vocabulary_.size(); id++) {
+        const std::string_view token = vocabulary_.token(id);
+        if (beyond[id]) continue;
+        add_single(id);
+        if (token.size() / 4 > std::size_t(options_.max_word) || !is_utf8(token)) continue;
+        if (continues(token))
+            later.push_back({token.substr(2), id});
+        else
+            first.push_back({token, id});
+    }
+    first_ = Trie(std::move(first));
+    later_ = Trie(std::move(later));
+    if (added_.empty()) added_ = special_added(vocabulary_);
     in_text_ = AddedTokens(added_, characters_, options_.recognise_special);
     prepare_decoding();
 }

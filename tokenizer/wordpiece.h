@@ -61,7 +61,8 @@ class WordPiece {
     // encode(decode(ids)) == ids. If encoding strips accents, the tokens consist of decomposed characters; decode()
     // then composes the text to NFC, unless that would change which added tokens the text contains. If encoding does
     // not strip accents, decode() leaves composed and decomposed characters as they are in the tokens.
-    std::string decode(const Tokens& ids) const;
+    // unknown[i] is the text to write for the i-th [UNK] in ids.
+    std::string decode(const Tokens& ids, const Strings& unknown = {}) const;
 
     // Encodes and decodes a line, but writes unknown words in their normalised form instead of [UNK]. The result is the
     // best that a model with an unlimited vocabulary could write, and serves as a reference for decoded text.
@@ -86,15 +87,12 @@ class WordPiece {
     void add_single(int id);
     void prepare_decoding();
     std::string composed(std::string text) const;
-    // unknown[i] is the text to write for the i-th [UNK] in ids
-    std::string decode(const Tokens& ids, const Strings& unknown) const;
 
     Vocabulary vocabulary_;
     Options options_;
     Characters characters_;
     std::vector<AddedToken> added_;
-    std::vector<bool> beyond_;  // beyond_[id]: the token has AddedToken::beyond, so words are never split into it
-    Trie first_, later_;        // first_: pieces that begin a word; later_: pieces that continue a word, without "##"
+    Trie first_{{}}, later_{{}};  // first_: pieces that begin a word; later_: pieces that continue a word, without "##"
     AddedTokens in_text_;
     // silent_: ids of the tokens that decode() does not write. guarded_: ids of the added tokens with single_word
     // that are recognised in text.
