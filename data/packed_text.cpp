@@ -50,7 +50,6 @@ PackedText::PackedText(const std::string& folder) : folder_(folder) {
     const std::string bytes = read_file(path(record));
     const auto json = parse_input<BadInput>(bytes, path(record));
     hash_ = hash_of(bytes);
-    std::vector<std::uint64_t> sizes;
     try {
         if (json.at("version") != version)
             throw BadInput(
@@ -62,10 +61,8 @@ PackedText::PackedText(const std::string& folder) : folder_(folder) {
         counts_[0] = counts_in(json.at("source"));
         if (pairs_) counts_[1] = counts_in(json.at("target"));
         for (const char* name : {id_name, index_name, held_name}) json.at("files").at(name);
-        for (const auto& [name, file] : json.at("files").items()) {
-            files_.push_back({name, file.at("checksum")});
-            sizes.push_back(file.at("bytes"));
-        }
+        for (const auto& [name, file] : json.at("files").items())
+            files_.push_back({name, file.at("checksum"), file.at("bytes")});
         if (lines_ < 1 || lines_ > INT_MAX || vocabulary_ < 1) throw Error("a number is out of range");
     } catch (const BadInput&) {
         throw;
@@ -74,12 +71,12 @@ PackedText::PackedText(const std::string& folder) : folder_(folder) {
     }
     id_bytes_ = bytes_of_id(vocabulary_);
     id_file_.emplace(path(id_name)), index_file_.emplace(path(index_name));
-    for (std::size_t i = 0; i < files_.size(); i++) {
-        const std::uint64_t found = FileReader(path(files_[i].name)).size();
-        if (found != sizes[i])
-            throw BadInput(path(files_[i].name), " has ", found, " bytes, expected ", sizes[i],
+    for (const File& file : files_) {
+        const std::uint64_t found = FileReader(path(file.name)).size();
+        if (found != file.bytes)
+            throw BadInput(path(file.name), " has ", found, " bytes, expected ", file.bytes,
                            "; the packed text is damaged: pack it again");
-        if (files_[i].name != id_name && files_[i].name != index_name) check(files_[i]);
+        if (file.name != id_name && file.name != index_name) check(file);
     }
     ids_ = id_file_->size() / id_bytes_;
     const std::uint64_t entries = (pairs_ ? 2 : 1) * lines_ + 1;
@@ -133,7 +130,7 @@ bool PackedText::append(std::uint64_t line, bool target, std::size_t most, Token
         if (id >= std::uint32_t(vocabulary_))
             throw BadInput(id_file_->path(), " has the id ", id, " at place ", ends[0] + i, ", but ids are below ",
                            vocabulary_, "; ./tokenize --check ", folder_, " checks all files");
-        ids.push_back(int(id));
+        ids.push_back(id);
     }
     return ends[1] - ends[0] > most;
 }
@@ -152,7 +149,7 @@ class PackedSentences : public SentenceList {
     std::uint64_t size() const override { return text_->lines(); }
     Sentence at(std::uint64_t i) const override {
         Sentence s;
-        s.name = int(i);
+        s.name = i;
         s.ids.push_back(cls_);
         s.cut = text_->append(i, false, room(false), s.ids);
         s.ids.push_back(sep_);
@@ -165,14 +162,14 @@ class PackedSentences : public SentenceList {
         if (targets && !targets_) return {};
         const PackedCounts& c = text_->counts(targets);
         ReadCounts counts = c.words;
-        counts.lines = std::int64_t(text_->lines());
+        counts.lines = text_->lines();
         for (std::size_t n = room(targets) + 1; n < c.lengths.size(); n++) counts.cut += c.lengths[n];
         return counts;
     }
 
   private:
     // Returns how many tokens of a source or of a target are read, not counting special tokens.
-    std::size_t room(bool targets) const { return std::size_t(std::max(0, limits_[targets] - (targets ? 1 : 2))); }
+    std::size_t room(bool targets) const { return std::max(0, limits_[targets] - (targets ? 1 : 2)); }
 
     const std::shared_ptr<const PackedText> text_;
     const bool targets_;
@@ -190,32 +187,28 @@ std::shared_ptr<const SentenceList> sentences_of(std::shared_ptr<const PackedTex
 // A file that is written in pieces, with its checksum.
 class PackWriter::Pieces {
   public:
-    explicit Pieces(const std::string& path) : file_(path) { held_.reserve(piece); }
+    explicit Pieces(const std::string& path) : file_(path) {}
     void write(const void* data, std::size_t bytes) {
-        for (const char* at = static_cast<const char*>(data); bytes > 0;) {
-            const std::size_t count = std::min(bytes, piece - held_.size());
-            held_.insert(held_.end(), at, at + count);
-            at += count, bytes -= count;
-            if (held_.size() == piece) flush();
-        }
+        held_.append(static_cast<const char*>(data), bytes);
+        while (held_.size() >= piece) flush(piece);
     }
     // Returns the entry of the file in the record.
     nlohmann::json finish() {
-        if (!held_.empty()) flush();
+        if (!held_.empty()) flush(held_.size());
         file_.finish();
         return {{"bytes", bytes_}, {"checksum", hexadecimal(sum_)}};
     }
 
   private:
-    void flush() {
-        file_.write(held_.data(), held_.size());
-        sum_ = checksum(held_.data(), held_.size(), sum_);
-        bytes_ += held_.size();
-        held_.clear();
+    void flush(std::size_t count) {
+        file_.write(held_.data(), count);
+        sum_ = checksum(held_.data(), count, sum_);
+        bytes_ += count;
+        held_.erase(0, count);
     }
 
     FileWriter file_;
-    std::vector<char> held_;
+    std::string held_;
     std::uint64_t sum_ = 0, bytes_ = 0;
 };
 
@@ -233,7 +226,7 @@ void PackWriter::add(const Tokens& ids, PackedCounts& counts) {
     for (int id : ids) files_[0].second->write(&id, bytes);
     ids_ += ids.size();
     files_[1].second->write(&ids_, offset_bytes);
-    counts.tokens += std::int64_t(ids.size());
+    counts.tokens += ids.size();
     words_.add(ids, counts.words);
     if (counts.lengths.size() <= ids.size()) counts.lengths.resize(ids.size() + 1);
     counts.lengths[ids.size()]++;
@@ -253,8 +246,7 @@ void PackWriter::write_small(const std::string& name, const std::string& bytes) 
 void PackWriter::finish(const std::string& held_out, std::size_t held_out_lines, const TextCounts& counts) {
     write_small(held_name, held_out);
     write_small(vocabulary_name, tokenizer_.vocabulary().lines());
-    if (tokenizer_.options().rules == Rules::hugging_face)
-        write_small(tokenizer_name, tokenizer_json(tokenizer_));
+    if (tokenizer_.options().rules == Rules::hugging_face) write_small(tokenizer_name, tokenizer_json(tokenizer_));
     nlohmann::json json = {{"version", version},
                            {"lines", lines_},
                            {"pairs", pairs_},

@@ -44,6 +44,7 @@ class PackedText {
   private:
     struct File {
         std::string name, checksum;
+        std::uint64_t bytes;
     };
     std::string path(const std::string& name) const { return folder_ + "/" + name; }
     void check(const File& file) const;
