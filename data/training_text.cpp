@@ -29,6 +29,11 @@ void hold_out(TrainingText& t) {
     t.train_targets = std::move(kept_targets);
 }
 
+void set_held_out(TrainingText& t, Text held_out) {
+    t.held_out = std::move(held_out.source);
+    if (t.origin.pairs) t.held_out_targets = std::move(held_out.target);
+}
+
 void read_held_out(TrainingText& t, const std::string& file) {
     t.origin.held_out_file = std::filesystem::absolute(file).string();
     Text held_out = read_text(file);
@@ -36,43 +41,30 @@ void read_held_out(TrainingText& t, const std::string& file) {
     if (t.origin.pairs && held_out.target.empty())
         throw BadInput(file, " holds no pairs, but ", t.origin.file,
                        " does; expected source<TAB>target on every line of both");
-    t.held_out = std::move(held_out.source);
-    if (t.origin.pairs) t.held_out_targets = std::move(held_out.target);
+    set_held_out(t, std::move(held_out));
 }
 
-// Adds a packed text. Its ids are read in training.
-void add_packed(TrainingText& t, const std::string& folder, const std::string& held_out_file, TextKind wanted) {
-    t.packed = std::make_shared<const PackedText>(folder);
-    t.origin.lines = t.packed->lines();
-    t.origin.hash = t.packed->hash();
-    t.origin.pairs = wanted != TextKind::sentences && t.packed->pairs();
-    t.sources_alone = !t.origin.pairs && t.packed->pairs();
-    if (!held_out_file.empty()) return read_held_out(t, held_out_file);
-    Text held_out = t.packed->held_out();
-    t.held_out = std::move(held_out.source);
-    if (t.origin.pairs) t.held_out_targets = std::move(held_out.target);
-}
-
+// Reads a text or opens a packed text, whose ids are read in training.
 TrainingText text_of(const std::string& name, const std::string& file, const std::string& held_out_file,
                      TextKind wanted) {
     TrainingText t;
     t.origin.name = name;
     t.origin.file = std::filesystem::absolute(file).string();
-    if (PackedText::is_at(file)) {
-        add_packed(t, file, held_out_file, wanted);
-        return t;
-    }
-    Text read = read_text(file);
-    t.origin.lines = read.counts.lines;
-    t.origin.hash = read.hash;
-    t.origin.pairs = wanted != TextKind::sentences && !read.target.empty();
-    t.sources_alone = !t.origin.pairs && !read.target.empty();
+    if (PackedText::is_at(file)) t.packed = std::make_shared<const PackedText>(file);
+    Text read = t.packed ? Text() : read_text(file);
+    const bool targets = t.packed ? t.packed->pairs() : !read.target.empty();
+    t.origin.lines = t.packed ? t.packed->lines() : read.counts.lines;
+    t.origin.hash = t.packed ? t.packed->hash() : read.hash;
+    t.origin.pairs = wanted != TextKind::sentences && targets;
+    t.sources_alone = targets && !t.origin.pairs;
     t.train = std::move(read.source);
     if (t.origin.pairs) t.train_targets = std::move(read.target);
-    if (held_out_file.empty())
-        hold_out(t);
-    else
+    if (!held_out_file.empty())
         read_held_out(t, held_out_file);
+    else if (t.packed)
+        set_held_out(t, t.packed->held_out());
+    else
+        hold_out(t);
     return t;
 }
 

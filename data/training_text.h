@@ -2,11 +2,6 @@
 // The text of a training run: the training and held-out lines, and their origin, from which a later program can read
 // the same lines again.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "data/packed_text.h"
 #include "data/tasks/pairs.h"
 
