@@ -11,7 +11,6 @@
 #include <unordered_map>
 
 #include "data/corpus.h"
-#include "data/text.h"
 #include "engine/base/error.h"
 
 namespace masquerade {
@@ -107,10 +106,9 @@ std::string iso_date(const std::string& date) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::string& description,
-                                                                   const std::string& translation) {
+TextPairs aligned_sentences(const std::string& description, const std::string& translation) {
     const auto english = parts_of(description), german = parts_of(translation);
-    std::vector<std::pair<std::string, std::string>> pairs;
+    TextPairs pairs;
     for (std::size_t part = 0; part < (english.size() == german.size() ? english.size() : 1); part++)
         for (std::size_t i = 0; english[part].size() == german[part].size() && i < english[part].size(); i++)
             if (const std::string& e = english[part][i], &g = german[part][i]; !e.empty() && !g.empty() && e != g)
@@ -153,7 +151,7 @@ std::vector<Package> parse_packages(const Strings& packages_files, const Strings
 
 Catalogue read_catalogue(const std::string& folder) {
     Strings packages, translations;
-    Catalogue catalogue{"", "", {}};
+    Catalogue catalogue;
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
         std::string path = entry.path().string();

@@ -7,11 +7,13 @@
 
 namespace masquerade {
 
+using TextPairs = std::vector<std::pair<std::string, std::string>>;
+
 struct Package {
-    std::string name, source;  // source: source package; equal to `name` if there is no Source field
-    std::string synopsis;      // one line
-    std::string description;   // long description on one line; may be empty
-    std::vector<std::pair<std::string, std::string>> translated = {};  // English sentences with German translations
+    std::string name, source;   // source: source package; equal to `name` if there is no Source field
+    std::string synopsis;       // one line
+    std::string description;    // long description on one line; may be empty
+    TextPairs translated = {};  // English sentences with German translations
 };
 
 struct Catalogue {
@@ -29,8 +31,7 @@ std::vector<Package> parse_packages(const Strings& packages_files, const Strings
 // synopsis, paragraphs and list items. Paragraphs and list items are split into sentences. If the texts have different
 // numbers of parts, only the synopsis is used. A part is used only if it has the same number of sentences in both
 // texts. A sentence that equals its translation (such as a name) is skipped.
-std::vector<std::pair<std::string, std::string>> aligned_sentences(const std::string& description,
-                                                                   const std::string& translation);
+TextPairs aligned_sentences(const std::string& description, const std::string& translation);
 
 // Reads all *_Packages, *_Translation-en, *_Translation-de and *Release files in a folder. Throws BadInput if the
 // folder cannot be read or if no package has a synopsis.

@@ -11,7 +11,6 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "data/text.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
 #include "engine/base/write_file.h"

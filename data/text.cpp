@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <iostream>
 
-#include "engine/base/error.h"
 #include "engine/base/log.h"
 #include "engine/base/random.h"
 #include "input/lines.h"
@@ -29,6 +28,10 @@ std::string_view take(std::string_view& rest, char end) {
     std::string_view part = rest.substr(0, at);
     rest.remove_prefix(at == rest.npos ? rest.size() : at + 1);
     return part;
+}
+
+void log_warning(const std::string& warning) {
+    if (!warning.empty()) log_line("warning: ", warning);
 }
 
 bool holds_pairs(std::string_view bytes) {
@@ -130,12 +133,9 @@ Text parse_text(std::string_view bytes, const std::string& name, std::size_t lon
 
 Text read_text(const std::string& path, std::size_t longest) {
     Text result = parse_text(read_bytes(path), path, longest);
-    if (!result.warning.empty()) log_line("warning: ", result.warning);
+    log_warning(result.warning);
     return result;
 }
-
-LineReader::LineReader(std::istream& in, std::string name, std::size_t longest)
-    : in_(in), name_(std::move(name)), longest_(longest) {}
 
 bool LineReader::next(std::string& line) {
     std::string raw;
@@ -146,13 +146,10 @@ bool LineReader::next(std::string& line) {
         return false;
     }
     counts_.bytes += raw.size() + !in_.eof();
-    line = clean_line(counts_.lines++ == 0 ? without_mark(raw) : raw, longest_, counts_);
+    line = clean_line(counts_.lines++ == 0 ? without_mark(raw) : raw, longest_sentence, counts_);
     return true;
 }
 
-void LineReader::finish() const {
-    std::string warning = warning_about(counts_, name_, longest_);
-    if (!warning.empty()) log_line("warning: ", warning);
-}
+void LineReader::finish() const { log_warning(warning_about(counts_, name_)); }
 
 }  // namespace masquerade

@@ -59,7 +59,7 @@ std::string warning_about(const TextCounts& counts, const std::string& name, std
 // Reads a stream line by line, for programs that write one output line per input line. Empty lines are not skipped.
 class LineReader {
   public:
-    LineReader(std::istream& in, std::string name, std::size_t longest = longest_sentence);
+    LineReader(std::istream& in, std::string name) : in_(in), name_(std::move(name)) {}
     bool next(std::string& line);  // sets `line` to the next line; returns false at the end
     void finish() const;           // logs the warning; throws BadInput if more than 1 % of the bytes were invalid
     const TextCounts& counts() const { return counts_; }
@@ -67,7 +67,6 @@ class LineReader {
   private:
     std::istream& in_;
     std::string name_;
-    std::size_t longest_;
     TextCounts counts_;
 };
 
