@@ -13,52 +13,48 @@ namespace {
 
 constexpr double pi = 3.14159265358979323846;
 
-// Adds normal noise to x and y (Box & Muller 1958).
-void blur(Sequence& random, double deviation, double* x, double* y) {
+using Point = std::vector<double>;
+
+// Returns the point (x, y) with normal noise (Box & Muller 1958).
+Point blurred(Sequence& random, double deviation, double x, double y) {
     const double r = deviation * std::sqrt(-2 * std::log(random.uniform_double())),
                  a = 2 * pi * random.uniform_double();
-    *x += r * std::cos(a);
-    *y += r * std::sin(a);
+    return {x + r * std::cos(a), y + r * std::sin(a)};
 }
 
 // Two half circles with radius 1 that interlock: one end of each lies inside the other half circle.
-void moons(Sequence& random, double* x, double* y) {
+Point moons(Sequence& random) {
     const bool upper = random.below(2) == 0;
-    const double a = pi * random.uniform_double();
-    *x = upper ? std::cos(a) - 0.5 : 0.5 - std::cos(a);
-    *y = upper ? std::sin(a) - 0.25 : 0.25 - std::sin(a);
-    blur(random, 0.08, x, y);
+    const double a = pi * random.uniform_double(), x = std::cos(a) - 0.5, y = std::sin(a) - 0.25;
+    return upper ? blurred(random, 0.08, x, y) : blurred(random, 0.08, -x, -y);
 }
 // Circles with the radii 1, 2 and 3.
-void rings(Sequence& random, double* x, double* y) {
+Point rings(Sequence& random) {
     const double r = 1 + random.below(3), a = 2 * pi * random.uniform_double();
-    *x = r * std::cos(a);
-    *y = r * std::sin(a);
-    blur(random, 0.1, x, y);
+    return blurred(random, 0.1, r * std::cos(a), r * std::sin(a));
 }
 // The eight dark fields of a chessboard with 4 x 4 fields. A field has area 1, so the density is 1/8 or 0.
-void checker(Sequence& random, double* x, double* y) {
+Point checker(Sequence& random) {
     const std::uint32_t field = random.below(8), row = field / 2, column = 2 * (field % 2) + row % 2;
-    *x = column + random.uniform_double() - 2;
-    *y = row + random.uniform_double() - 2;
+    const double x = column + random.uniform_double() - 2;
+    return {x, row + random.uniform_double() - 2};
 }
 // Two arms of a spiral. Each arm makes one and a half turns.
-void spiral(Sequence& random, double* x, double* y) {
+Point spiral(Sequence& random) {
     const double turn = std::sqrt(random.uniform_double()), a = 3 * pi * turn, side = random.below(2) ? 1 : -1;
-    *x = side * 3 * turn * std::cos(a);
-    *y = side * 3 * turn * std::sin(a);
-    blur(random, 0.1, x, y);
+    return blurred(random, 0.1, side * 3 * turn * std::cos(a), side * 3 * turn * std::sin(a));
+}
+
+Sequence random_of(std::uint64_t seed, const char* part, std::uint64_t number) {
+    return {seed, part, std::uint32_t(number), std::uint32_t(number >> 32)};
 }
 
 class ToySource : public VectorSource {
   public:
     ToySource(const Toy& toy, std::uint64_t seed) : toy_(toy), seed_(seed) { name = toy.name; }
     std::vector<double> row(std::uint64_t number, bool held_out) const override {
-        Sequence random(seed_, held_out ? "points.held_out" : "points.train", std::uint32_t(number),
-                        std::uint32_t(number >> 32));
-        std::vector<double> point(2);
-        toy_.draw(random, &point[0], &point[1]);
-        return point;
+        Sequence random = random_of(seed_, held_out ? "points.held_out" : "points.train", number);
+        return toy_.draw(random);
     }
 
   private:
@@ -80,8 +76,7 @@ class RowSource : public VectorSource {
     std::vector<double> row(std::uint64_t number, bool held_out) const override {
         std::int64_t at = std::int64_t(number) * one_in + one_in - 1;
         if (!held_out) {
-            Sequence random(seed_, "points.train", std::uint32_t(number), std::uint32_t(number >> 32));
-            const std::uint32_t n = random.below(rows_.rows - this->held_out());
+            const std::uint32_t n = random_of(seed_, "points.train", number).below(rows_.rows - this->held_out());
             at = n / (one_in - 1) * one_in + n % (one_in - 1);
         }
         const auto begin = rows_.numbers.begin() + at * rows_.columns;

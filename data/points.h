@@ -14,7 +14,7 @@ namespace masquerade {
 
 struct Toy {
     const char *name, *what;
-    void (*draw)(Sequence& random, double* x, double* y);
+    std::vector<double> (*draw)(Sequence& random);  // returns a point
 };
 const std::vector<Toy>& toys();
 const Toy* find_toy(const std::string& name);  // null if there is no toy with this name
