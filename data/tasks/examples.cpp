@@ -30,8 +30,7 @@ class MadeExamples : public Examples {
     }
 
     Solved example(std::uint64_t number, bool held_out) const override {
-        Sequence random(held_out ? 0 : seed_, held_out ? "examples.held_out" : "examples.train", std::uint32_t(number),
-                        std::uint32_t(number >> 32));
+        Sequence random = random_of(seed_, "examples", number, held_out);
         for (int tries = 0; tries < 2000; tries++) {
             Solved s = kind_.make(options_, random);
             if (is_held_out(s.tokens) == held_out) return s;
@@ -115,7 +114,7 @@ std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_
     if (found && options.paired)
         throw BadUsage("paired=true: task ", options.task,
                        " makes its own examples; expected task=FOLDER, with two folders of texts");
-    if (!found) found = options.paired ? open_paired_files(options, seed, reader) : open_files(options, seed, reader);
+    if (!found) found = open_files(options, seed, reader);
     if (options.reads_words()) return found;
     found->vocabulary.insert(found->vocabulary.begin(), special_tokens, special_tokens + first_word);
     return found;

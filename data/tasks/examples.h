@@ -67,6 +67,8 @@ struct TaskKind {
     std::vector<Clue> clues;  // each clue gives a baseline; there is also "majority", a baseline without a clue
 };
 const std::vector<TaskKind>& task_kinds();
+// Appends the words whose names are this prefix and 0, 1, ...
+void add_numbered(WordList& words, const char* prefix, int count);
 // The functions in the rows of task_kinds().
 WordsOf listops_words, numbered_words, keys_and_values, grey_levels;
 Make listops, listops_mini, recall, copy_of_words, induction, pathfinder;
@@ -76,6 +78,13 @@ struct Baseline {
     std::string name, what;
     double right;  // accuracy: fraction of answers that are right
 };
+
+// Returns the random numbers of the training or held-out example (or pair) with this number. Those of a held-out one do
+// not depend on the seed. `kind` is "examples" or "pairs".
+inline Sequence random_of(std::uint64_t seed, const std::string& kind, std::uint64_t number, bool held_out) {
+    return {held_out ? 0 : seed, kind + (held_out ? ".held_out" : ".train"), std::uint32_t(number),
+            std::uint32_t(number >> 32)};
+}
 
 // Returns true if a generated example with these tokens is held out. For a generated pair, `tokens` are the tokens of
 // the source. A hash of the tokens chooses one example in sixteen.
@@ -119,11 +128,10 @@ class Examples {
 // class.
 std::unique_ptr<Examples> open_examples(const TaskOptions& options, std::uint64_t seed,
                                         const WordPiece* reader = nullptr);
+// Opens a folder. With TaskOptions::paired, if files are read as words, the vocabulary of the reader must contain the
+// answers "=other" and "=same". Throws BadInput, too, if there are not exactly two folders, or if fewer than two of the
+// file names that exist in both folders are for training, or fewer than two are held out.
 std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader);
-// Opens a folder for TaskOptions::paired. If files are read as words, the vocabulary of the reader must contain the
-// answers "=other" and "=same". Throws BadInput if there are not exactly two folders, or if fewer than two of the file
-// names that exist in both folders are for training, or fewer than two are held out.
-std::unique_ptr<Examples> open_paired_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader);
 
 // Returns the share of the answers of `asked` that a baseline gives correctly. The baseline answers each example with
 // the most frequent answer among the examples of `known` with the same clue, a number that `clue` computes from an

@@ -11,10 +11,8 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "data/sentences.h"
 #include "data/tasks/examples.h"
-#include "engine/base/error.h"
-#include "input/input.h"
+#include "data/text.h"
 
 namespace masquerade {
 namespace {
@@ -22,19 +20,34 @@ namespace fs = std::filesystem;
 
 constexpr int bytes = 256;
 
-// Returns the paths in a folder, sorted. Skips hidden names such as .git, .DS_Store and .ipynb_checkpoints.
-std::set<fs::path> sorted(const fs::path& folder) {
+// Returns the files or the folders in a folder, sorted. Skips hidden names such as .git, .DS_Store and
+// .ipynb_checkpoints.
+std::set<fs::path> sorted(const fs::path& folder, fs::file_type type) {
     std::set<fs::path> names;
     for (const fs::path& name : fs::directory_iterator(folder))
-        if (name.filename().string()[0] != '.') names.insert(name);
+        if (name.filename().string()[0] != '.' && fs::status(name).type() == type) names.insert(name);
     return names;
 }
 
-std::string bytes_of(const std::string& path) { return read_input<BadInput>(path, SIZE_MAX - 1); }
+std::uint64_t bigram(int first, int second) { return std::uint64_t(first) << 32 | std::uint64_t(second); }
 
-// The base class of both tasks. An Item, from which an example is made, is a File or a Pair. It has a member `order`
-// and a function each(use), which calls use(path) for the path of each of its files.
-template <class Item>
+// Returns the share of the examples that answer(example) answers correctly.
+template <class Answer>
+double right(const std::vector<Solved>& asked, Answer answer) {
+    const auto count =
+        std::count_if(asked.begin(), asked.end(), [&](const Solved& s) { return s.answers[0] == answer(s); });
+    return double(count) / double(asked.size());
+}
+
+// The files from which an example is made: one file of a class or, in the second task, two files of the same name.
+struct Item {
+    Strings paths;
+    int kind = 0;  // index of the class
+    std::uint32_t order = 0;
+    bool operator<(const Item& other) const { return std::tie(order, paths) < std::tie(other.order, other.paths); }
+};
+
+// The base class of both tasks.
 class FileTask : public Examples {
   public:
     ReadCounts counts() const override {
@@ -42,7 +55,7 @@ class FileTask : public Examples {
         const WordCounter words(reader_->vocabulary());
         ReadCounts all;
         for_each_path([&](const std::string& path) {
-            const Sentence s = sentence_of(bytes_of(path));
+            const Sentence s = sentence_of(read_bytes(path));
             all.lines++, all.cut += s.cut;
             words.add(s.ids, all);
         });
@@ -53,7 +66,7 @@ class FileTask : public Examples {
         if (contents_ != 0) return contents_;
         contents_ = hash_;
         for_each_path(
-            [&](const std::string& path) { contents_ = hash_of(text(contents_, ":", hash_of(bytes_of(path)))); });
+            [&](const std::string& path) { contents_ = hash_of(text(contents_, ":", hash_of(read_bytes(path)))); });
         return contents_;
     }
 
@@ -71,37 +84,32 @@ class FileTask : public Examples {
     // Adds an item. `named` is the name by which it is held out, or not.
     void add(const std::string& named, Item item) {
         item.order = make_stream(0, named, 0).key0;
-        item.each([&](const std::string& path) {
+        for (const std::string& path : item.paths)
             counts_.lines++, counts_.cut += fs::file_size(path) > std::uintmax_t(max_length_);
-        });
         (item.order % 10 == 0 ? held_out_ : train_).push_back(std::move(item));
     }
-    // Sorts the items, and sets the vocabulary and the ids of the answers. Throws BadInput if the vocabulary of the
-    // reader lacks an answer.
-    void complete(const WordList& answers) {
+    // Sorts the items, and sets the vocabulary and the ids of the answers, whose tokens are "=" and these names. Throws
+    // BadInput if the vocabulary of the reader lacks an answer.
+    void complete(const WordList& names) {
         for (std::vector<Item>* part : {&train_, &held_out_}) std::sort(part->begin(), part->end());
-        if (reader_) {
-            for (const std::string& answer : answers) {
-                answers_.push_back(reader_->vocabulary().id(answer));
-                if (answers_.back() < 0)
-                    throw BadInput("the vocabulary has no ", answer, ", an answer of task ", name,
-                                   "; have its folders or the setting paired changed?");
-            }
-            for (int id = 0; id < reader_->vocabulary().size(); id++)
-                vocabulary.emplace_back(reader_->vocabulary().token(id));
-            return;
+        if (!words_) add_numbered(vocabulary, "byte", bytes);
+        for (const std::string& word : names) {
+            const std::string answer = "=" + word;
+            answers_.push_back(reader_ ? reader_->vocabulary().id(answer) : first_word + int(vocabulary.size()));
+            if (answers_.back() < 0)
+                throw BadInput("the vocabulary has no ", answer, ", an answer of task ", name,
+                               "; have its folders or the setting paired changed?");
+            if (!reader_) vocabulary.push_back(answer);
         }
-        for (int i = 0; i < bytes && !words_; i++) vocabulary.push_back("byte" + std::to_string(i));
-        for (const std::string& answer : answers) {
-            answers_.push_back(first_word + int(vocabulary.size()));
-            vocabulary.push_back(answer);
-        }
+        if (reader_) vocabulary = reader_->vocabulary().tokens();
     }
     Sentence sentence_of(const std::string& text) const { return encode_lines(*reader_, {text}, tokens_)[0]; }
-    // Appends the tokens of the first max_length_ bytes of `text`.
-    void append_bytes(const std::string& text, Tokens& tokens) const {
-        for (std::size_t i = 0; i < std::min(text.size(), std::size_t(max_length_)); i++)
-            tokens.push_back(first_word + std::uint8_t(text[i]));
+    // Returns [CLS] and the tokens of a text and, if it is read as words, [SEP].
+    Tokens ids_of(const std::string& text) const {
+        if (words_) return sentence_of(text).ids;
+        Tokens tokens{cls_id};
+        for (const char byte : text.substr(0, max_length_)) tokens.push_back(first_word + std::uint8_t(byte));
+        return tokens;
     }
 
     const int max_length_, tokens_;
@@ -116,47 +124,32 @@ class FileTask : public Examples {
     template <class Use>
     void for_each_path(Use use) const {
         for (const std::vector<Item>* part : {&train_, &held_out_})
-            for (const Item& item : *part) item.each(use);
+            for (const Item& item : *part) std::for_each(item.paths.begin(), item.paths.end(), use);
     }
 
     ReadCounts counts_;                   // of bytes: the number of files, and of those with more than max_length_
     mutable std::uint64_t contents_ = 0;  // 0: not computed yet
 };
 
-struct File {
-    std::string path;
-    int kind;
-    std::uint32_t order = 0;
-    bool operator<(const File& other) const { return std::tie(order, path) < std::tie(other.order, other.path); }
-    template <class Use>
-    void each(Use use) const {
-        use(path);
-    }
-};
-
-class FileExamples : public FileTask<File> {
+class FileExamples : public FileTask {
   public:
     FileExamples(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader)
         : FileTask(options, seed, reader, std::max(options.max_length, 3)) {
         longest = words_ ? tokens_ : 1 + max_length_;
-        WordList classes;
-        for (const fs::path& folder : sorted(name))
-            if (fs::is_directory(folder)) add_class(folder, classes);
-        classes_ = int(classes.size());
-        if (classes_ < 2 || train_.empty() || held_out_.empty())
-            throw BadInput(name, " has ", classes_, " classes, ", train_.size(), " files to train on and ",
+        for (const fs::path& folder : sorted(name, fs::file_type::directory)) add_class(folder);
+        if (names_.size() < 2 || train_.empty() || held_out_.empty())
+            throw BadInput(name, " has ", names_.size(), " classes, ", train_.size(), " files to train on and ",
                            held_out_.size(),
                            " held out; expected a folder of text files for each of two classes or more");
-        complete(classes);
-        for (const std::string& word : classes) names_.push_back(word.substr(1));
+        complete(names_);
     }
 
     std::string description() const override {
         constexpr std::size_t most = 10;
         std::vector<int> train(names_.size()), held_out(names_.size());
-        for (const File& file : train_) train[std::size_t(file.kind)]++;
-        for (const File& file : held_out_) held_out[std::size_t(file.kind)]++;
-        std::string all = text(classes_, " classes of files: ");
+        for (const Item& file : train_) train[file.kind]++;
+        for (const Item& file : held_out_) held_out[file.kind]++;
+        std::string all = text(names_.size(), " classes of files: ");
         for (std::size_t i = 0; i < std::min(names_.size(), most); i++)
             all += text(i > 0 ? ", " : "", names_[i], " ", train[i], " to train on and ", held_out[i], " held out");
         return names_.size() > most ? text(all, " and ", names_.size() - most, " more") : all;
@@ -164,115 +157,93 @@ class FileExamples : public FileTask<File> {
 
     Solved example(std::uint64_t number, bool held_out) const override {
         if (held_out) return read(held_out_.at(number));
-        Sequence random(seed_, "examples.train", std::uint32_t(number), std::uint32_t(number >> 32));
-        return read(train_[random.below(train_.size())]);
+        return read(train_[random_of(seed_, "examples", number, false).below(train_.size())]);
     }
     std::uint64_t held_out() const override { return held_out_.size(); }
-    Tokens tokens_of(const std::string& text) const override {
-        if (words_) return sentence_of(text).ids;
-        Tokens tokens{cls_id};
-        append_bytes(text, tokens);
-        return tokens;
-    }
+    Tokens tokens_of(const std::string& text) const override { return ids_of(text); }
 
     // The baseline "bigrams" is naive Bayes with add-one smoothing. It chooses the class c with the largest score: log
     // P(c) plus the sum of log P(pair | c) over all pairs of neighbouring tokens.
     std::vector<Baseline> baselines(const std::vector<Solved>& asked) const override {
-        const std::size_t n = classes_;
+        const std::size_t n = names_.size();
         const double V = words_ ? double(vocabulary.size()) : bytes;
         std::vector<std::unordered_map<std::uint64_t, double>> pairs(n);
         std::vector<double> total(n, V * V), files_of(n, 0);
-        for (const File& file : train_) {
-            const Solved s = read(file);
+        for (const Item& file : train_) {
+            const Tokens tokens = read(file).tokens;
             const int kind = file.kind;
-            for (std::size_t i = 2; i < s.tokens.size(); i++, total[kind]++) pairs[kind][pair(s, i)]++;
+            for (std::size_t i = 2; i < tokens.size(); i++, total[kind]++)
+                pairs[kind][bigram(tokens[i - 1], tokens[i])]++;
             files_of[kind]++;
         }
         const auto most = std::max_element(files_of.begin(), files_of.end()) - files_of.begin();
-        double right = 0, majority = 0;
-        for (const Solved& s : asked) {
+        const auto by_bigrams = [&](const Solved& s) {
             std::vector<double> score(n);
             for (std::size_t k = 0; k < n; k++) {
                 score[k] = std::log(files_of[k] / double(train_.size()));
                 for (std::size_t i = 2; i < s.tokens.size(); i++) {
-                    const auto seen = pairs[k].find(pair(s, i));
+                    const auto seen = pairs[k].find(bigram(s.tokens[i - 1], s.tokens[i]));
                     score[k] += std::log((seen == pairs[k].end() ? 1 : 1 + seen->second) / total[k]);
                 }
             }
-            const auto best = std::max_element(score.begin(), score.end()) - score.begin();
-            right += s.answers[0] == answers_[best];
-            majority += s.answers[0] == answers_[most];
-        }
-        return {{"majority", "the most frequent answer", majority / double(asked.size())},
-                {"bigrams", text("naive Bayes over pairs of ", words_ ? "tokens" : "bytes"),
-                 right / double(asked.size())}};
+            return answers_[std::max_element(score.begin(), score.end()) - score.begin()];
+        };
+        return {{"majority", "the most frequent answer", right(asked, [&](auto&) { return answers_[most]; })},
+                {"bigrams", text("naive Bayes over pairs of ", words_ ? "tokens" : "bytes"), right(asked, by_bigrams)}};
     }
 
   private:
-    static std::uint64_t pair(const Solved& s, std::size_t i) {
-        return std::uint64_t(s.tokens[i - 1]) << 32 | std::uint64_t(s.tokens[i]);
-    }
-    void add_class(const fs::path& folder, WordList& classes) {
-        const std::string word = "=" + folder.filename().string();
+    void add_class(const fs::path& folder) {
+        const std::string word = folder.filename().string();
         if (word.find_first_of("\r\n") != word.npos)
-            throw BadInput(
-                text(folder.string(), " has a line end in its name, which is a line of vocab.txt; rename the folder"));
-        const int kind = int(classes.size());
-        classes.push_back(word);
-        const std::size_t before = train_.size() + held_out_.size();
-        for (const fs::path& file : sorted(folder)) {
-            if (!fs::is_regular_file(file)) continue;
+            throw BadInput(folder.string(),
+                           " has a line end in its name, which is a line of vocab.txt; rename the folder");
+        const std::set<fs::path> files = sorted(folder, fs::file_type::regular);
+        if (files.empty())
+            throw BadInput(folder.string(), " is a class without a file; expected text files in it, or no such folder");
+        for (const fs::path& file : files) {
             const std::string named = (folder.filename() / file.filename()).string();
             hash_ = hash_of(text(hash_, named, ":", fs::file_size(file)));
-            add(named, {file.string(), kind});
+            add(named, {{file.string()}, int(names_.size())});
         }
-        if (train_.size() + held_out_.size() == before)
-            throw BadInput(
-                text(folder.string(), " is a class without a file; expected text files in it, or no such folder"));
+        names_.push_back(word);
     }
 
-    Solved read(const File& file) const { return {tokens_of(bytes_of(file.path)), {0}, {answers_[file.kind]}}; }
+    Solved read(const Item& file) const { return {ids_of(read_bytes(file.paths[0])), {0}, {answers_[file.kind]}}; }
 
-    int classes_ = 0;
     WordList names_;  // of the classes
 };
 
-struct Pair {
-    std::string first, second;
-    std::uint32_t order = 0;
-    bool operator<(const Pair& other) const { return std::tie(order, first) < std::tie(other.order, other.first); }
-    template <class Use>
-    void each(Use use) const {
-        use(first), use(second);
-    }
-};
-
 // An example of the second task is [CLS] text [SEP] text [SEP]. Half of the examples are two texts of the same name.
-class PairedExamples : public FileTask<Pair> {
+class PairedExamples : public FileTask {
   public:
     PairedExamples(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader)
         : FileTask(options, seed, reader, options.max_length + 2) {
         longest = 3 + 2 * max_length_;
-        std::vector<fs::path> folders;
-        for (const fs::path& folder : sorted(name))
-            if (fs::is_directory(folder)) folders.push_back(folder);
+        const std::set<fs::path> folders = sorted(name, fs::file_type::directory);
         if (folders.size() == 2)
-            for (const fs::path& file : sorted(folders[0])) add_pair(file, folders[1] / file.filename());
+            for (const fs::path& file : sorted(*folders.begin(), fs::file_type::regular))
+                add_pair(file, *folders.rbegin() / file.filename());
         if (folders.size() != 2 || train_.size() < 2 || held_out_.size() < 2)
             throw BadInput(name, " has ", folders.size(), " folders, and ", train_.size(),
                            " file names in both to train on and ", held_out_.size(), " held out; paired=true ",
                            "expects two folders, and in each part two file names or more that both folders have");
-        complete({"=other", "=same"});
+        complete({"other", "same"});
     }
 
     Solved example(std::uint64_t number, bool held_out) const override {
-        const std::vector<Pair>& part = held_out ? held_out_ : train_;
-        Sequence random(held_out ? 0 : seed_, held_out ? "examples.held_out" : "examples.train", std::uint32_t(number),
-                        std::uint32_t(number >> 32));
-        const std::size_t n = part.size(), one = held_out ? number / 2 : random.below(std::uint32_t(n));
+        const std::vector<Item>& part = held_out ? held_out_ : train_;
+        Sequence random = random_of(seed_, "examples", number, held_out);
+        const std::size_t n = part.size(), one = held_out ? number / 2 : random.below(n);
         const bool same = held_out ? number % 2 : random.below(2);
-        const std::size_t other = (one + 1 + random.below(std::uint32_t(n - 1))) % n;
-        return read(part.at(one).first, part[same ? one : other].second, same);
+        const std::size_t other = (one + 1 + random.below(n - 1)) % n;
+        Solved s{{}, {0}, {answers_[same]}};
+        for (const std::string& path : {part.at(one).paths[0], part[same ? one : other].paths[1]}) {
+            const Tokens ids = ids_of(read_bytes(path));
+            s.tokens.insert(s.tokens.end(), ids.begin() + !s.tokens.empty(), ids.end());  // [CLS] only at the beginning
+            if (!words_) s.tokens.push_back(sep_id);
+        }
+        return s;
     }
     std::uint64_t held_out() const override { return 2 * held_out_.size(); }
     std::string description() const override {
@@ -285,58 +256,37 @@ class PairedExamples : public FileTask<Pair> {
         std::vector<std::pair<double, bool>> known;
         for (std::uint64_t i = 0; i < 2000; i++) {
             const Solved s = example(i, false);
-            known.emplace_back(overlap(s), is_same(s));
+            known.emplace_back(overlap(s), s.answers[0] == answers_[1]);
         }
         std::sort(known.begin(), known.end());
-        // right: number of right answers if exactly the first i examples are answered by "=other"
-        double right = std::count_if(known.begin(), known.end(), [](const auto& k) { return k.second; });
-        double best = right, threshold = -1, majority = right;
+        // correct: number of right answers if exactly the first i examples are answered by "=other"
+        double correct = std::count_if(known.begin(), known.end(), [](const auto& k) { return k.second; });
+        double best = correct, threshold = -1;
+        const bool most = 2 * correct >= double(known.size());
         for (std::size_t i = 0; i < known.size(); i++) {
-            right += known[i].second ? -1 : 1;
-            if (right <= best || (i + 1 < known.size() && known[i + 1].first == known[i].first)) continue;
-            best = right, threshold = known[i].first;
+            correct += known[i].second ? -1 : 1;
+            if (correct <= best || (i + 1 < known.size() && known[i + 1].first == known[i].first)) continue;
+            best = correct, threshold = known[i].first;
         }
-        const bool most = 2 * majority >= double(known.size());
-        double by_overlap = 0, by_majority = 0;
-        for (const Solved& s : asked) {
-            by_overlap += (overlap(s) > threshold) == is_same(s);
-            by_majority += most == is_same(s);
-        }
-        return {{"majority", "the most frequent answer", by_majority / double(asked.size())},
+        return {{"majority", "the most frequent answer", right(asked, [&](auto&) { return answers_[most]; })},
                 {"overlap", text("from the share of common pairs of ", words_ ? "tokens" : "bytes"),
-                 by_overlap / double(asked.size())}};
+                 right(asked, [&](const Solved& s) { return answers_[overlap(s) > threshold]; })}};
     }
 
   private:
     void add_pair(const fs::path& first, const fs::path& second) {
-        if (!fs::is_regular_file(first) || !fs::is_regular_file(second)) return;
+        if (!fs::is_regular_file(second)) return;
         const std::string named = first.filename().string();
         hash_ = hash_of(text(hash_, named, ":", fs::file_size(first), ":", fs::file_size(second)));
-        add(named, {first.string(), second.string()});
+        add(named, {{first.string(), second.string()}});
     }
 
-    Solved read(const std::string& first, const std::string& second, bool same) const {
-        Solved s{{words_ ? reader_->vocabulary().cls() : cls_id}, {0}, {answers_[same]}};
-        for (const std::string& path : {first, second}) {
-            if (words_) {
-                const Tokens ids = sentence_of(bytes_of(path)).ids;
-                s.tokens.insert(s.tokens.end(), ids.begin() + 1, ids.end());
-            } else {
-                append_bytes(bytes_of(path), s.tokens);
-                s.tokens.push_back(sep_id);
-            }
-        }
-        return s;
-    }
-
-    bool is_same(const Solved& s) const { return s.answers[0] == answers_[1]; }
     double overlap(const Solved& s) const {
         const int sep = words_ ? reader_->vocabulary().sep() : sep_id;
         const auto middle = std::find(s.tokens.begin(), s.tokens.end(), sep);
         const auto pairs = [](auto begin, auto end) {
             std::set<std::uint64_t> all;
-            for (auto i = begin; i != end && i + 1 != end; ++i)
-                all.insert(std::uint64_t(*i) << 32 | std::uint64_t(*(i + 1)));
+            for (auto i = begin; i != end && i + 1 != end; ++i) all.insert(bigram(*i, *(i + 1)));
             return all;
         };
         const auto one = pairs(s.tokens.begin() + 1, middle), two = pairs(middle + 1, s.tokens.end() - 1);
@@ -348,11 +298,8 @@ class PairedExamples : public FileTask<Pair> {
 
 }  // namespace
 
-std::unique_ptr<Examples> open_paired_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader) {
-    return std::make_unique<PairedExamples>(options, seed, reader);
-}
-
 std::unique_ptr<Examples> open_files(const TaskOptions& options, std::uint64_t seed, const WordPiece* reader) {
+    if (options.paired) return std::make_unique<PairedExamples>(options, seed, reader);
     return std::make_unique<FileExamples>(options, seed, reader);
 }
 

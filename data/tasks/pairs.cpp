@@ -120,15 +120,14 @@ const PairTask& find_pair_task(const PairOptions& o) {
 WordList pair_words(const PairOptions& o) {
     WordList all(special_tokens, special_tokens + first_word);
     const PairTask::Size size = find_pair_task(o).size(o);
-    for (int i = 0; i < size.words; i++) all.push_back(text("w", i));
+    add_numbered(all, "w", size.words);
     if (size.bars) all.push_back("|");
     return all;
 }
 
 std::pair<std::string, std::string> made_pair(const PairOptions& o, std::uint64_t number, bool held_out) {
     const PairTask& task = find_pair_task(o);
-    Sequence random(held_out ? 0 : o.seed, held_out ? "pairs.held_out" : "pairs.train", std::uint32_t(number),
-                    std::uint32_t(number >> 32));
+    Sequence random = random_of(o.seed, "pairs", number, held_out);
     for (int tries = 0; tries < 2000; tries++) {
         const WordPair p = task.make(o, random);
         if (is_held_out(p.first) == held_out) return {as_text(p.first), as_text(p.second)};

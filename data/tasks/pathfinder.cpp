@@ -103,7 +103,7 @@ std::vector<Curve> curves(int dashes, Sequence& random) {
 
 WordList grey_levels(const TaskOptions& o) {
     WordList words = {"apart", "joined"};
-    for (int i = 0; i < o.levels; i++) words.push_back(std::to_string(i));
+    add_numbered(words, "", o.levels);
     return words;
 }
 

@@ -10,16 +10,20 @@ namespace masquerade {
 
 static int random_word(const TaskOptions& o, Sequence& random) { return first_word + random.below(o.vocabulary); }
 
+void add_numbered(WordList& words, const char* prefix, int count) {
+    for (int i = 0; i < count; i++) words.push_back(text(prefix, i));
+}
+
 WordList numbered_words(const TaskOptions& o) {
     WordList words;
-    for (int i = 0; i < o.vocabulary; i++) words.push_back(text("w", i));
+    add_numbered(words, "w", o.vocabulary);
     return words;
 }
 
 WordList keys_and_values(const TaskOptions& o) {
     WordList words;
-    for (int i = 0; i < o.vocabulary; i++)
-        words.push_back(i < o.vocabulary / 2 ? text("k", i) : text("v", i - o.vocabulary / 2));
+    add_numbered(words, "k", o.vocabulary / 2);
+    add_numbered(words, "v", o.vocabulary - o.vocabulary / 2);
     return words;
 }
 

@@ -17,9 +17,9 @@ struct Solver {
     bool possible = true;  // false if two equal digits are given in one row, column or box
 
     Solver(int n, const SudokuGrid& grid) : side(n), cells(grid.size(), 0) {
-        for (auto* group : {&rows, &columns, &boxes}) group->assign(std::size_t(n), (2u << n) - 2);
+        for (auto* group : {&rows, &columns, &boxes}) group->assign(n, (2u << n) - 2);
         for (int i = 0; i < n * n; i++) {
-            const int digit = grid[std::size_t(i)];
+            const int digit = grid[i];
             if (digit == 0) continue;
             possible = possible && free_in(i) >> digit & 1;
             toggle(i, digit);
@@ -28,8 +28,7 @@ struct Solver {
 
     std::array<unsigned*, 3> groups(int cell) {
         const int row = cell / side, column = cell % side, height = side == 9 ? 3 : 2;  // of a box
-        return {&rows[std::size_t(row)], &columns[std::size_t(column)],
-                &boxes[std::size_t(row / height * height + column / (side / height))]};
+        return {&rows[row], &columns[column], &boxes[row / height * height + column / (side / height)]};
     }
     unsigned free_in(int cell) {
         const auto [row, column, box] = groups(cell);
@@ -38,7 +37,7 @@ struct Solver {
     // Puts the digit into the cell, or takes it away.
     void toggle(int cell, int digit) {
         for (unsigned* group : groups(cell)) *group ^= 1u << digit;
-        cells[std::size_t(cell)] ^= digit;
+        cells[cell] ^= digit;
     }
 
     // Fills the empty cells in all ways, and returns their number. Ends after `most` ways; the cells are then those of
@@ -47,7 +46,7 @@ struct Solver {
     int fill(int most, Sequence* random = nullptr) {
         int cell = -1, fewest = side + 1;
         for (int i = 0; i < side * side && fewest > 0; i++) {
-            if (cells[std::size_t(i)] != 0) continue;
+            if (cells[i] != 0) continue;
             const int count = __builtin_popcount(free_in(i));
             if (count < fewest) fewest = count, cell = i;
         }
@@ -84,7 +83,7 @@ struct Solver {
 int sudoku_solutions(int side, const SudokuGrid& grid, int most) { return Solver(side, grid).fill(most); }
 
 Sudoku random_sudoku(int side, int clues, Sequence& random) {
-    Solver solver(side, SudokuGrid(std::size_t(side * side), 0));
+    Solver solver(side, SudokuGrid(side * side));
     solver.fill(1, &random);
     Sudoku made{{}, solver.cells};
     std::vector<int> order(solver.cells.size());
@@ -93,7 +92,7 @@ Sudoku random_sudoku(int side, int clues, Sequence& random) {
     int left = int(order.size());
     for (int cell : order) {
         if (left <= clues) break;
-        const int digit = solver.cells[std::size_t(cell)];
+        const int digit = solver.cells[cell];
         solver.toggle(cell, digit);
         if (solver.has_other_solution(cell, digit))
             solver.toggle(cell, digit);
