@@ -57,7 +57,9 @@ Solved within(const Sizes& sizes, Sequence& random) {
 }  // namespace
 
 WordList listops_words(const TaskOptions&) {
-    return {"max", "min", "med", "sum", "end", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    WordList words = {"max", "min", "med", "sum", "end"};
+    add_numbered(words, "", 10);
+    return words;
 }
 
 Solved listops(const TaskOptions&, Sequence& random) { return within({500, 2000, 10, 10}, random); }
