@@ -77,11 +77,8 @@ int masquerade_detokenize(masquerade_tokenizer* tokenizer, const masquerade_arra
 int masquerade_vocabulary(masquerade_tokenizer* tokenizer, char** tokens) {
     return call([&] {
         const auto held = tokenizers().at(tokenizer);
-        const Vocabulary& vocabulary = held->reader->vocabulary();
         expect(tokens, "tokens");
-        Strings all;
-        for (int id = 0; id < vocabulary.size(); id++) all.emplace_back(vocabulary.token(id));
-        give(as_lines(all), tokens);
+        give(as_lines(held->reader->vocabulary().tokens()), tokens);
     });
 }
 

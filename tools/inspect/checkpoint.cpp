@@ -78,8 +78,7 @@ ChosenTokens simplified(const WordPiece& reader) {
         else if (!all.is_special(token.id))
             first.push_back(token.text);
     ChosenTokens chosen = simplified_tokens(first_tokens(all, all.size() - int(beyond.size())), first);
-    Strings tokens;
-    for (int id = 0; id < chosen.vocabulary.size(); id++) tokens.push_back(chosen.vocabulary.token(id));
+    Strings tokens = chosen.vocabulary.tokens();
     for (int id : beyond) {
         tokens.push_back(all.token(id));
         chosen.choice.keep.push_back(id);

@@ -134,21 +134,15 @@ void expect_trainable(const Vocabulary& v, const std::string& source, const std:
                             "; training needs it in the first line. This makes one that has it there: ", mend));
 }
 
-namespace {
-Strings tokens_of(const Vocabulary& vocabulary, int rows) {
-    Strings tokens;
-    for (int id = 0; id < std::min(rows, vocabulary.size()); id++) tokens.push_back(vocabulary.token(id));
-    return tokens;
-}
-}  // namespace
-
-Vocabulary first_tokens(const Vocabulary& vocabulary, int rows) { return Vocabulary(tokens_of(vocabulary, rows)); }
-
-Vocabulary with_more(const Vocabulary& vocabulary, const Strings& more) {
-    Strings tokens = tokens_of(vocabulary, vocabulary.size());
-    for (const std::string& token : more)
-        if (vocabulary.id(token) < 0) tokens.push_back(token);
+Vocabulary first_tokens(const Vocabulary& vocabulary, int rows) {
+    Strings tokens = vocabulary.tokens();
+    tokens.resize(std::min(rows, vocabulary.size()));
     return Vocabulary(std::move(tokens));
+}
+
+Vocabulary with_more(Vocabulary vocabulary, const Strings& more) {
+    for (const std::string& token : more) vocabulary.add(token);
+    return vocabulary;
 }
 
 }  // namespace masquerade

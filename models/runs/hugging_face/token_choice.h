@@ -52,7 +52,7 @@ ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted);
 // Returns the first `rows` tokens of a vocabulary, which are the tokens of a model whose embedding has `rows` rows.
 Vocabulary first_tokens(const Vocabulary& vocabulary, int rows);
 // Returns all tokens of a vocabulary, followed by the tokens of `more` that the vocabulary lacks.
-Vocabulary with_more(const Vocabulary& vocabulary, const Strings& more);
+Vocabulary with_more(Vocabulary vocabulary, const Strings& more);
 
 // Returns a tokenizer with the vocabulary `tokens` and the options of `reader`. The added tokens of `reader` remain
 // added tokens if the new vocabulary has them.
