@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tokenizer/merger.h"
 
-#include <algorithm>
-
 namespace masquerade {
 
 void Merger::add(const std::vector<int>& tokens, Count count) {
@@ -18,9 +16,8 @@ void Merger::run(int size, const std::function<void()>& progress) {
         for (int pair : risen_) queue(pair);
         risen_.clear();
         if (tokens_.size() >= size || queue_.empty()) return;
-        std::pop_heap(queue_.begin(), queue_.end(), [&](auto& a, auto& b) { return later(a, b); });
-        const Queued best = queue_.back();
-        queue_.pop_back();
+        const Queued best = queue_.top();
+        queue_.pop();
         Pair& pair = pairs_[best.pair];
         if (best.count != pair.queued) continue;  // an outdated entry: the pair has been queued again since
         pair.queued = 0;
@@ -86,15 +83,15 @@ void Merger::queue(int id) {
     Pair& pair = pairs_[id];
     if (pair.count < min_count_ || pair.count <= pair.queued) return;
     pair.queued = pair.count;
-    queue_.push_back({pair.count, id});
-    std::push_heap(queue_.begin(), queue_.end(), [&](auto& a, auto& b) { return later(a, b); });
+    queue_.push({pair.count, id});
 }
 
-bool Merger::later(const Queued& a, const Queued& b) const {
+bool Merger::Later::operator()(const Queued& a, const Queued& b) const {
     if (a.count != b.count) return a.count < b.count;
-    const Pair &p = pairs_[a.pair], &q = pairs_[b.pair];
-    if (p.left != q.left) return tokens_.token(q.left) < tokens_.token(p.left);
-    return tokens_.token(q.right) < tokens_.token(p.right);
+    const Pair &p = merger.pairs_[a.pair], &q = merger.pairs_[b.pair];
+    const Vocabulary& tokens = merger.tokens_;
+    if (p.left != q.left) return tokens.token(q.left) < tokens.token(p.left);
+    return tokens.token(q.right) < tokens.token(p.right);
 }
 
 }  // namespace masquerade

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <queue>
 #include <unordered_map>
 
 #include "tokenizer/vocabulary.h"
@@ -43,12 +44,15 @@ class Merger {
         Count count;
         int pair;
     };
+    struct Later {  // whether pair a is merged after pair b
+        const Merger& merger;
+        bool operator()(const Queued& a, const Queued& b) const;
+    };
 
     void change(int left, int right, Count by, int word);
     void merge(int pair);
     void merge_in(int word, int left, int right, int merged);
     void queue(int pair);
-    bool later(const Queued& a, const Queued& b) const;
 
     Vocabulary& tokens_;
     Count min_count_;
@@ -56,8 +60,8 @@ class Merger {
     std::vector<Word> words_;
     std::vector<Pair> pairs_;
     std::unordered_map<std::uint64_t, int> ids_;  // key that change() makes of the two tokens -> index into pairs_
-    std::vector<Queued> queue_;                   // a heap (std::push_heap) with the most frequent pair in front
-    std::vector<int> risen_;                      // pairs whose count rose and that must be queued again
+    std::priority_queue<Queued, std::vector<Queued>, Later> queue_{Later{*this}};  // the most frequent pair on top
+    std::vector<int> risen_;  // pairs whose count rose and that must be queued again
 };
 
 }  // namespace masquerade
