@@ -49,9 +49,8 @@ bool holds_pairs(std::string_view bytes) {
 
 std::string clean_line(std::string_view line, std::size_t longest, TextCounts& counts) {
     line = without_return(line);
-    std::size_t good = 0;
-    for (std::size_t more = 1; good < line.size() && more > 0; good += more) more = code_point_bytes(line.substr(good));
-    if (good == line.size() && good <= longest) return std::string(line);  // true for almost all lines
+    if (line.size() <= longest && is_utf8(line) && line.find('\0') == line.npos)
+        return std::string(line);  // true for almost all lines
     std::string kept;
     bool cut = false;
     while (!line.empty()) {

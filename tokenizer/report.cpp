@@ -12,10 +12,8 @@ namespace masquerade {
 
 namespace {
 
-struct Item {
-    std::string text;
-    std::int64_t count;
-};
+// Minus the number of times that a text occurs, and the text. Sorted, the most frequent item comes first.
+using Item = std::pair<std::int64_t, std::string>;
 
 constexpr std::size_t longest_shown = 24;  // maximum number of characters of a word that are printed
 
@@ -53,15 +51,14 @@ std::string shown(std::string_view text) {
 
 // Lists the `most` most frequent items, one per line: the count, the code point if with_code, and the text.
 std::string list(const char* title, std::vector<Item> items, int most, bool with_code) {
-    std::sort(items.begin(), items.end(),
-              [](const Item& a, const Item& b) { return a.count != b.count ? a.count > b.count : a.text < b.text; });
+    std::sort(items.begin(), items.end());
     if (items.size() > std::size_t(most)) items.resize(most);
     std::string out = items.empty() ? "" : "\n" + std::string(title) + ":\n";
-    for (const Item& item : items) {
-        std::string text = shown(item.text);
-        std::string code = with_code ? code_of(decode_utf8(item.text, 0).value) : "";
+    for (const auto& [minus_count, whole] : items) {
+        std::string text = shown(whole);
+        std::string code = with_code ? code_of(decode_utf8(whole, 0).value) : "";
         out +=
-            fmt::format("{:>12}  {}\n", grouped(item.count), text == code || code.empty() ? text : code + ' ' + text);
+            fmt::format("{:>12}  {}\n", grouped(-minus_count), text == code || code.empty() ? text : code + ' ' + text);
     }
     return out;
 }
@@ -85,7 +82,7 @@ std::string report(const WordCounts& words, const WordPiece& tokenizer, int most
         each_character(word, [&](char32_t c, std::string_view) { characters[c] += count; });
         if (std::count(ids.begin(), ids.end(), vocabulary.unk()) > 0) {
             unknown_words += count;
-            unknown.push_back({std::string(word), count});
+            unknown.push_back({-count, std::string(word)});
         } else if (ids.size() == 1) {
             whole_words += count;
         }
@@ -96,7 +93,7 @@ std::string report(const WordCounts& words, const WordPiece& tokenizer, int most
         if (vocabulary.id(character) >= 0 || vocabulary.id("##" + character) >= 0)
             covered += count;
         else
-            uncovered.push_back({character, count});
+            uncovered.push_back({-count, character});
     }
     int usable = 0, used = 0;  // usable: tokens that are not special; used: usable tokens that occur in the text
     for (int id = 0; id < vocabulary.size(); id++) {
