@@ -11,12 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "input/lists.h"
 #include "engine/base/error.h"
 #include "input/input.h"
+#include "input/lists.h"
 
 namespace masquerade {
-
 
 // Largest number of bytes of a sentence. A longer sentence is cut, but never inside a code point.
 constexpr std::size_t longest_sentence = 10000;

@@ -13,7 +13,6 @@
 
 namespace masquerade {
 
-
 // The arguments are the parts of the message: throw TokenizerError("max_word is ", n, ", expected 1 or more").
 struct TokenizerError : std::runtime_error {
     template <class... Parts>
