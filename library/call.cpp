@@ -58,7 +58,7 @@ int call(const std::function<void()>& body) {
 }
 
 void expect(const void* argument, const char* name) {
-    if (!argument) throw BadUsage(text("the argument ", name, " is NULL"));
+    if (!argument) throw BadUsage("the argument ", name, " is NULL");
 }
 
 Strings strings_of(const char* const* array) {
@@ -75,7 +75,7 @@ std::string line_of(const char* line) {
 
 Strings lines_of(const char* const* lines, std::size_t count) {
     if (count > 0) expect(lines, "lines");
-    if (count > INT_MAX) throw BadUsage(text(count, " lines, expected at most ", INT_MAX));
+    if (count > INT_MAX) throw BadUsage(count, " lines, expected at most ", INT_MAX);
     Strings all;
     for (std::size_t i = 0; i < count; i++) all.push_back(line_of(lines[i]));
     return all;
@@ -87,7 +87,7 @@ void with_keys(const char* const* options, const std::function<void(Options&)>& 
     for (const std::string& option : strings_of(options)) {
         const std::size_t equals = option.find('=');
         if (equals == option.npos || equals == 0)
-            throw BadUsage(text("the option \"", option, "\" is not of the form key=value"));
+            throw BadUsage("the option \"", option, "\" is not of the form key=value");
         std::string key = option.substr(0, equals);
         std::replace(key.begin(), key.end(), '_', '-');
         words.push_back("--" + key + option.substr(equals));
@@ -141,16 +141,16 @@ std::string as_lines(const Strings& lines) {
 Numbers numbers_in(const masquerade_array* array, const char* name, int dimensions, const std::set<int>& types) {
     expect(array, name);
     if (array->dimensions != dimensions)
-        throw BadUsage(text(name, " has ", array->dimensions, " dimensions, expected ", dimensions));
+        throw BadUsage(name, " has ", array->dimensions, " dimensions, expected ", dimensions);
     if (!types.count(array->type))
-        throw BadUsage(
-            text(name, " has the type ", array->type, "; masquerade.h names the types, and which this function reads"));
+        throw BadUsage(name, " has the type ", array->type,
+                       "; masquerade.h names the types, and which this function reads");
     std::int64_t count = 1;
     for (int d = 0; d < dimensions; d++) {
         const std::int64_t size = array->shape[d];
         if (size < 0 || (count > 0 && size > INT_MAX / count))
-            throw BadUsage(text(name, " has the size ", size, " in dimension ", d,
-                                "; expected at least 0, and at most ", INT_MAX, " numbers in all"));
+            throw BadUsage(name, " has the size ", size, " in dimension ", d, "; expected at least 0, and at most ",
+                           INT_MAX, " numbers in all");
         count *= size;
     }
     if (count > 0) expect(array->data, text(name, ".data").c_str());

@@ -57,10 +57,10 @@ std::string written(masquerade_run& of, const Strings& lines, const char* const*
             set(how.how);
             const RunWriter writer = how.writer(*of.run, *of.family);
             if (writer.samples > 0 && !lines.empty())
-                throw BadUsage(text(lines.size(), " lines are given, but these options draw ", writer.samples,
-                                    " samples, which read no lines; ",
-                                    of.family->options & Family::of_latents ? "reconstruct=true reads them"
-                                                                            : "expected no lines"));
+                throw BadUsage(lines.size(), " lines are given, but these options draw ", writer.samples,
+                               " samples, which read no lines; ",
+                               of.family->options & Family::of_latents ? "reconstruct=true reads them"
+                                                                       : "expected no lines");
             const std::size_t count = writer.samples > 0 ? std::size_t(writer.samples) : lines.size();
             for (std::size_t first = 0; first < count; first += lines_together) {
                 const std::size_t end = std::min(count, first + lines_together);
@@ -163,8 +163,7 @@ int masquerade_encode(masquerade_run* run, const char* const* lines, size_t coun
                 // An empty line shows how long a vector is if there are no lines.
                 const std::vector<Numbers> rows = of.run->vectors(given.empty() ? Strings{""} : given, which);
                 if (rows.empty())
-                    throw BadUsage(
-                        text(of.folder, " is a run of ", of.family->name, " that has no such vectors of lines"));
+                    throw BadUsage(of.folder, " is a run of ", of.family->name, " that has no such vectors of lines");
                 Numbers all;
                 for (std::size_t i = 0; i < given.size(); i++) all.insert(all.end(), rows[i].begin(), rows[i].end());
                 give(all, {std::int64_t(count), std::int64_t(rows[0].size())}, vectors);
@@ -182,10 +181,10 @@ int masquerade_decode(masquerade_run* run, const masquerade_array* latents, cons
         rows->rows = latents->shape[0], rows->columns = latents->shape[1];
         for (std::size_t i = 0; i < rows->numbers.size(); i++)
             if (!std::isfinite(rows->numbers[i]))
-                throw BadUsage(text("latents[", std::int64_t(i) / rows->columns, ", ", std::int64_t(i) % rows->columns,
-                                    "] is ", rows->numbers[i], ", expected a finite number"));
+                throw BadUsage("latents[", std::int64_t(i) / rows->columns, ", ", std::int64_t(i) % rows->columns,
+                               "] is ", rows->numbers[i], ", expected a finite number");
         if (of.family->options != Family::of_latents)
-            throw BadUsage(text(of.folder, " is a run of ", of.family->name, ", which has no latents"));
+            throw BadUsage(of.folder, " is a run of ", of.family->name, ", which has no latents");
         if (rows->rows == 0) return give("", lines);
         give(written(of, {}, options,
                      [&](Writing& how) {
@@ -230,8 +229,7 @@ int masquerade_score_tokens(masquerade_run* run, const char* line, const char* c
         expect(nats, "nats");
         expect(tokens, "tokens");
         const LineScore score = scores_of(of, {line_of(line)}, options).at(0);
-        if (score.each.empty())
-            throw BadUsage(text(of.folder, ": the likelihood of a line is not a sum over its tokens"));
+        if (score.each.empty()) throw BadUsage(of.folder, ": the likelihood of a line is not a sum over its tokens");
         char* names = nullptr;
         give(as_lines(of.run->pieces_of(score.labels)), &names);
         std::unique_ptr<char, void (*)(char*)> kept(names, masquerade_free_text);
@@ -250,7 +248,7 @@ int masquerade_attention(masquerade_run* run, const char* line, masquerade_use_a
             throw BadUsage("the run is on a GPU: open it with device=cpu to read its attention");
         const TrainingText example = given_line(given, of.run->common().wants(of.family->reads), of.folder);
         const std::vector<AttentionMap> maps = attention_maps(*of.run, example);
-        if (maps.empty()) throw BadUsage(text(of.folder, ": its kind of attention has no probabilities"));
+        if (maps.empty()) throw BadUsage(of.folder, ": its kind of attention has no probabilities");
         for (const AttentionMap& map : maps) {
             Numbers p;
             for (const AttentionMap::Rows& head : map.heads)

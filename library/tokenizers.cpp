@@ -68,8 +68,8 @@ int masquerade_detokenize(masquerade_tokenizer* tokenizer, const masquerade_arra
         const Numbers numbers = numbers_in(ids, "ids", 1, {MASQUERADE_INT32});
         for (double id : numbers)
             if (id < 0 || id >= reader.vocabulary().size())
-                throw BadUsage(text("there is no token with the id ", std::int64_t(id), "; expected 0 to ",
-                                    reader.vocabulary().size() - 1));
+                throw BadUsage("there is no token with the id ", std::int64_t(id), "; expected 0 to ",
+                               reader.vocabulary().size() - 1);
         give(reader.decode(Tokens(numbers.begin(), numbers.end())) + '\n', out);
     });
 }
@@ -88,8 +88,7 @@ int masquerade_mask(const char* mask, int source, int target, masquerade_array* 
         expect(sees, "sees");
         constexpr int most = 4096;
         if (source > most || target > most)
-            throw BadUsage(
-                text("a document of ", source, " and ", target, " tokens; expected at most ", most, " each"));
+            throw BadUsage("a document of ", source, " and ", target, " tokens; expected at most ", most, " each");
         const std::vector<std::vector<bool>> cells = seen_cells(mask, source, target);
         std::vector<unsigned char> all;
         for (const std::vector<bool>& row : cells) all.insert(all.end(), row.begin(), row.end());

@@ -35,8 +35,7 @@ int masquerade_train(const char* const* words, const char* const* options, masqu
                 for (const Option& option : given.given())
                     for (const char* of_new : {"--data", "--dev", "--vocab", "--init", "--config", "--out"})
                         if (!resume.empty() && option.name() == of_new)
-                            throw BadUsage(
-                                text(option.name(), ": resume keeps what the run was started with; leave it out"));
+                            throw BadUsage(option.name(), ": resume keeps what the run was started with; leave it out");
                 wanted.device = device.choose();
                 const auto training = resume.empty() ? std::make_unique<Training>(wanted)
                                                      : std::make_unique<Training>(resume, wanted.words, wanted.device);

@@ -156,8 +156,8 @@ TrainingText first_line(const TrainingText& text) {
 
 TrainingText given_line(const std::string& line, TextKind wanted, const std::string& what) {
     const std::size_t tab = line.find('\t');
-    if (wanted == TextKind::none) throw BadUsage(text(what, " makes its examples itself"));
-    if (tab == line.npos && only_pairs(wanted)) throw BadUsage(text(what, " reads pairs; expected source<TAB>target"));
+    if (wanted == TextKind::none) throw BadUsage(what, " makes its examples itself");
+    if (tab == line.npos && only_pairs(wanted)) throw BadUsage(what, " reads pairs; expected source<TAB>target");
     TrainingText one;
     one.train = {line.substr(0, tab)};
     if (tab != line.npos) one.origin.pairs = true, one.train_targets = {line.substr(tab + 1)};

@@ -135,7 +135,7 @@ ClassifyRun::ClassifyRun(const ClassifySettings& s, Vocabulary v, DType storage,
     options_.masks = std::make_shared<const LayerMasks>(s.mask, s.model.layers);
     options_.example_mask = std::make_shared<const MaskWords>(source->mask);
     if (Vocabulary(source->vocabulary).lines() != tokenizer.vocabulary().lines())
-        throw BadInput(text("the vocabulary is not that of task ", s.task.task, "; have its folders changed?"));
+        throw BadInput("the vocabulary is not that of task ", s.task.task, "; have its folders changed?");
 }
 
 std::unique_ptr<Task> ClassifyRun::task(const TrainingText&) {
@@ -154,9 +154,9 @@ void ClassifyRun::loaded(const nlohmann::json& record) { files_hash_ = file_hash
 
 void ClassifyRun::expect_same_files() const {
     if (files_hash_ != 0 && files_hash_ != source->contents())
-        throw BadInput(text("the files of ", settings.task.task,
-                            " have changed since the run was started: restore the old files, ",
-                            "or train on the new ones from the start"));
+        throw BadInput("the files of ", settings.task.task,
+                       " have changed since the run was started: restore the old files, ",
+                       "or train on the new ones from the start");
 }
 
 std::string ClassifyRun::description() const {
@@ -227,7 +227,7 @@ std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
 }
 
 Measures ClassifyRun::measures(const Measuring& how) {
-    if (!how.data.empty()) throw BadUsage(text("--data: ", how.run, " is measured on examples of its task"));
+    if (!how.data.empty()) throw BadUsage("--data: ", how.run, " is measured on examples of its task");
     return {{}, {}, measures(how.limit)};
 }
 

@@ -23,7 +23,7 @@ Family row() {
             [] { return std::unique_ptr<RunSettings>(std::make_unique<Settings>()); },
             [](const RunSettings& s, Vocabulary vocabulary, DType storage, Device device) {
                 if (s.family() != std::string(Settings::name))
-                    throw Error(text("settings of ", s.family(), " make no ", Settings::name));
+                    throw Error("settings of ", s.family(), " make no ", Settings::name);
                 return std::unique_ptr<Run>(
                     std::make_unique<R>(static_cast<const Settings&>(s), std::move(vocabulary), storage, device));
             },

@@ -33,10 +33,9 @@ class FlowPrior : public LatentPrior {
 // Throws BadUsage if a flow cannot learn the latents of the run. `path` is the run's path, for messages.
 void expect_density(const UniVaeRun& run, const std::string& path) {
     if (run.model.options.latent_layers == 0)
-        throw BadUsage(text("points=", path, ": the run is a language model without latents (latent_layers=0)"));
+        throw BadUsage("points=", path, ": the run is a language model without latents (latent_layers=0)");
     if (run.model.options.latent.source_prior)
-        throw BadUsage(
-            text("points=", path, ": the run has source_prior=true, so its prior is learned with the model"));
+        throw BadUsage("points=", path, ": the run has source_prior=true, so its prior is learned with the model");
     Strings able;
     for (const LatentKindRow& row : latent_kinds())
         if (row.has(LatentKindRow::fills_space)) able.push_back(row.name);
@@ -44,10 +43,10 @@ void expect_density(const UniVaeRun& run, const std::string& path) {
         const Latent& latent = run.model.space.layer(l);
         const LatentKindRow& row = row_of(latent.options.kind);
         if (!row.has(LatentKindRow::fills_space))
-            throw BadUsage(
-                text("points=", path, ": the latents of latent=", row.name,
-                     latent.code_parts() > 0 ? " are codes" : " lie on a sphere",
-                     ", so they have no density that a flow could learn; expected a run with latent=", joined(able)));
+            throw BadUsage("points=", path, ": the latents of latent=", row.name,
+                           latent.code_parts() > 0 ? " are codes" : " lie on a sphere",
+                           ", so they have no density that a flow could learn; expected a run with latent=",
+                           joined(able));
     }
 }
 
@@ -55,19 +54,19 @@ void expect_density(const UniVaeRun& run, const std::string& path) {
 
 std::unique_ptr<UniVaeRun> load_latent_run(const std::string& path, std::int64_t step) {
     if (step >= 0 && !fs::exists(path))
-        throw BadInput(text(path, " is gone: the flow was trained on the latents of this run; restore the run"));
+        throw BadInput(path, " is gone: the flow was trained on the latents of this run; restore the run");
     std::string chosen = path;
     if (step >= 0) {
         const RunFolder folder = RunFolder::open(path);
         chosen = folder.step_folder(step);
         if (!fs::exists(chosen))
-            throw BadInput(text(folder.path(), " no longer has step ", step,
-                                ": the flow was trained on the latents of this step; restore the step, or train a new "
-                                "flow"));
+            throw BadInput(folder.path(), " no longer has step ", step,
+                           ": the flow was trained on the latents of this step; restore the step, or train a new "
+                           "flow");
     }
     const Family& family = family_of_run(chosen);
     if (&family != &find_family(UniVaeSettings::name))
-        throw BadUsage(text("points=", path, " is a run of ", family.name, "; expected a run of univae with latents"));
+        throw BadUsage("points=", path, " is a run of ", family.name, "; expected a run of univae with latents");
     std::unique_ptr<UniVaeRun> run = load_run<UniVaeRun>(chosen, true);
     run->use_moving_average();
     expect_density(*run, path);
@@ -90,27 +89,26 @@ std::unique_ptr<VectorSource> latents_as_points(const UniVaeRun& run, std::uint6
 
 std::shared_ptr<const LatentPrior> load_flow_prior(const std::string& path, UniVaeRun& run) {
     const char* const expected = "; expected fitted, uniform or a run of ./train flow points=RUN";
-    if (!fs::exists(path)) throw BadUsage(text("--prior: there is no run ", path, expected));
+    if (!fs::exists(path)) throw BadUsage("--prior: there is no run ", path, expected);
     if (const Family& family = family_of_run(path); &family != &find_family(FlowSettings::name))
-        throw BadUsage(text("--prior: ", path, " is a run of ", family.name, expected));
+        throw BadUsage("--prior: ", path, " is a run of ", family.name, expected);
     std::unique_ptr<FlowRun> flow = load_run<FlowRun>(path);
     if (!flow->of_latents())
-        throw BadUsage(
-            text("--prior: ", path, " was trained on ", flow->settings.points, ", not on latents of a run", expected));
+        throw BadUsage("--prior: ", path, " was trained on ", flow->settings.points, ", not on latents of a run",
+                       expected);
     if (run.averaged)
-        throw BadUsage(text("--prior: ", path,
-                            " was trained on latents of one checkpoint, not of the mean of several; "
-                            "leave out --average, or choose another prior"));
+        throw BadUsage("--prior: ", path,
+                       " was trained on latents of one checkpoint, not of the mean of several; "
+                       "leave out --average, or choose another prior");
     const std::uint64_t wanted = flow->hash(), found = checksum_of(run.parameters);
     if (wanted != found)
-        throw BadInput(
-            text("--prior: ", path, " was trained on latents of the weights ", hexadecimal(wanted), " (step ",
-                 flow->latent_step(), " of ", flow->settings.points, "), but ", run.step_folder, " has the weights ",
-                 hexadecimal(found),
-                 "; expected the same checksum: name that step of the run, or train a flow on these weights"));
+        throw BadInput("--prior: ", path, " was trained on latents of the weights ", hexadecimal(wanted), " (step ",
+                       flow->latent_step(), " of ", flow->settings.points, "), but ", run.step_folder,
+                       " has the weights ", hexadecimal(found),
+                       "; expected the same checksum: name that step of the run, or train a flow on these weights");
     if (flow->settings.columns != run.model.space.numbers())
-        throw BadInput(text("--prior: ", path, " has vectors of ", flow->settings.columns, " numbers, but ",
-                            run.step_folder, " has latents of ", run.model.space.numbers()));
+        throw BadInput("--prior: ", path, " has vectors of ", flow->settings.columns, " numbers, but ", run.step_folder,
+                       " has latents of ", run.model.space.numbers());
     // A flow knows no lengths of sentences, and the fitted prior of the run does.
     const bool has_lengths = run.model.options.free_length && run.load_prior();
     return std::make_shared<FlowPrior>(std::move(flow), has_lengths ? run.prior : nullptr);

@@ -131,7 +131,7 @@ FlowSettings with_columns(FlowSettings s, const VectorSource* points, const Tens
     }
     for (const StoredTensor& t : weights->tensors())
         if (t.name == "flow.0.mix.weight") s.columns = std::lround(std::sqrt(t.shape.count()));
-    if (s.columns < 2) throw BadInput(text(weights->path(), " holds no flow: it has no flow.0.mix.weight"));
+    if (s.columns < 2) throw BadInput(weights->path(), " holds no flow: it has no flow.0.mix.weight");
     return s;
 }
 
@@ -194,9 +194,9 @@ const VectorSource& FlowRun::points() {
     std::unique_ptr<VectorSource> opened = of_latents() ? latents_as_points(*latent_run(), settings.train.seed)
                                                         : open_points(settings.points, settings.train.seed);
     if (opened->columns != settings.columns || (hash_ != 0 && opened->hash() != hash_))
-        throw BadInput(text(settings.points,
-                            " has changed since the run was started: restore the old file, or train on the new one "
-                            "from the start"));
+        throw BadInput(settings.points,
+                       " has changed since the run was started: restore the old file, or train on the new one "
+                       "from the start");
     points_ = std::move(opened);
     return *points_;
 }
@@ -218,9 +218,9 @@ void FlowRun::loaded(const nlohmann::json& record) {
 std::unique_ptr<UniVaeRun> FlowRun::latent_run() const {
     std::unique_ptr<UniVaeRun> run = load_latent_run(latent_folder_, latent_step_);
     if (const std::uint64_t found = checksum_of(run->parameters); found != hash_)
-        throw BadInput(text(run->step_folder, " has the weights ", hexadecimal(found),
-                            ", but the flow was trained on latents of the weights ", hexadecimal(hash_),
-                            "; expected the same checksum: restore the old weights, or train a new flow"));
+        throw BadInput(run->step_folder, " has the weights ", hexadecimal(found),
+                       ", but the flow was trained on latents of the weights ", hexadecimal(hash_),
+                       "; expected the same checksum: restore the old weights, or train a new flow");
     return run;
 }
 
@@ -276,7 +276,7 @@ std::vector<Measure> FlowRun::measures(std::uint64_t count) {
 }
 
 Measures FlowRun::measures(const Measuring& how) {
-    if (!how.data.empty()) throw BadUsage(text("--data: ", how.run, " is measured on its held-out vectors"));
+    if (!how.data.empty()) throw BadUsage("--data: ", how.run, " is measured on its held-out vectors");
     return {{}, {}, measures(how.limit)};
 }
 

@@ -38,7 +38,7 @@ void InsertionSettings::adopt(const Stacks& stacks) { adopt_stacks(model, stacks
 InsertionForm InsertionSettings::form() const {
     const ObjectiveMixture mix = mixture();
     if (mix.parts.size() > 1)
-        throw BadUsage(text("objective ", objective, ": insertion has one objective, found ", mix.parts.size()));
+        throw BadUsage("objective ", objective, ": insertion has one objective, found ", mix.parts.size());
     return mix.has(Objective::encoder)      ? InsertionForm::two_stacks
            : mix.has(Objective::both_sides) ? InsertionForm::either_side
                                             : InsertionForm::one_stack;
@@ -128,8 +128,8 @@ std::vector<Written> InsertionRun::insert(const Sentences& sources, const Search
         for (std::size_t i = 0; i < some.size(); i++) {
             some[i].source = int(i);
             if (int(some[i].tokens.size()) > how.longest)
-                throw BadInput(text("a canvas of ", some[i].tokens.size(),
-                                    " tokens is longer than the longest target, ", how.longest));
+                throw BadInput("a canvas of ", some[i].tokens.size(), " tokens is longer than the longest target, ",
+                               how.longest);
         }
         for (Written& w : write_canvases(decoder, std::move(some), how)) all.push_back(std::move(w));
     }

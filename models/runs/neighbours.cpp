@@ -69,14 +69,14 @@ class Neighbours {
             Strings kinds;
             for (const LatentKindRow& row : latent_kinds())
                 if (row.has(LatentKindRow::noise)) kinds.emplace_back(row.name);
-            throw BadUsage(text("--posterior: ", run, " whose vectors have no noise; expected a univae with one of ",
-                                "these kinds of latents: ", joined(kinds)));
+            throw BadUsage("--posterior: ", run, " whose vectors have no noise; expected a univae with one of ",
+                           "these kinds of latents: ", joined(kinds));
         }
-        throw BadUsage(text(!how_.states.empty()   ? "--states"
-                            : how_.nearest.empty() ? "--vectors"
-                                                   : "--nearest",
-                            ": ", run, " that has no vectors of lines; expected unilm, seq2seq, insertion, classify ",
-                            "with a folder of single texts, or univae with latents and without conditional=true"));
+        throw BadUsage(!how_.states.empty()   ? "--states"
+                       : how_.nearest.empty() ? "--vectors"
+                                              : "--nearest",
+                       ": ", run, " that has no vectors of lines; expected unilm, seq2seq, insertion, classify ",
+                       "with a folder of single texts, or univae with latents and without conditional=true");
     }
     // Returns the nearest sentences, best first, each followed by a tab and its cosine. Sentences with equal cosines
     // keep the order of the corpus.

@@ -30,7 +30,7 @@ class NumberedTask : public Task {
     // Returns the number of the next example, and the hash of the task's files.
     std::vector<std::uint64_t> place() const override { return {next_, hash()}; }
     void move_to(const std::vector<std::uint64_t>& place) override {
-        if (place.size() != 2) throw BadInput(text("the checkpoint does not record the number of the next ", unit_));
+        if (place.size() != 2) throw BadInput("the checkpoint does not record the number of the next ", unit_);
         if (place[1] != hash()) throw BadInput(changed());
         next_ = place[0];
     }

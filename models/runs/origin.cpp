@@ -51,7 +51,7 @@ TextOrigin origin_of(const std::string& run_json, const std::string& path) {
                 made,
                 d.value("step", std::int64_t(-1))};
     } catch (const std::exception&) {
-        throw BadInput(text(path, " is not a run's record (no complete \"data\"); was it edited?"));
+        throw BadInput(path, " is not a run's record (no complete \"data\"); was it edited?");
     }
 }
 

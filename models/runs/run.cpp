@@ -29,7 +29,7 @@ WordPiece::Options tokenizer_options(const RunSettings& s) {
 
 nlohmann::json config_of(const std::string& path) {
     nlohmann::json config = read_json(path);
-    if (!config.is_object()) throw BadInput(text(path, " is not a JSON object; was it edited?"));
+    if (!config.is_object()) throw BadInput(path, " is not a JSON object; was it edited?");
     return config;
 }
 
@@ -37,12 +37,12 @@ nlohmann::json config_of(const std::string& path) {
 // the same tokens.
 void expect_same_tokens(const std::string& path, const Vocabulary& found, const Vocabulary& lines) {
     if (found.size() != lines.size())
-        throw BadInput(text(path, " has ", found.size(), " tokens, vocab.txt beside it ", lines.size(),
-                            "; expected as many: was one of them edited?"));
+        throw BadInput(path, " has ", found.size(), " tokens, vocab.txt beside it ", lines.size(),
+                       "; expected as many: was one of them edited?");
     for (int id = 0; id < lines.size(); id++)
         if (found.token(id) != lines.token(id))
-            throw BadInput(text(path, " has ", clipped(found.token(id)), " as token ", id, ", vocab.txt beside it ",
-                                clipped(lines.token(id)), "; expected the same: was one of them edited?"));
+            throw BadInput(path, " has ", clipped(found.token(id)), " as token ", id, ", vocab.txt beside it ",
+                           clipped(lines.token(id)), "; expected the same: was one of them edited?");
 }
 
 std::string model_type(const nlohmann::json& config) {
@@ -178,8 +178,8 @@ Run::Run(const RunSettings& settings, Vocabulary vocabulary, DType storage, Devi
     if (device != Device::cpu) cuda_runtime().choose_products({false, settings.train.deterministic});
     expect_trainable(tokenizer.vocabulary(), "vocab.txt", "(echo '[PAD]'; grep -vxF '[PAD]' vocab.txt) >new.txt");
     if (tokenizer.vocabulary().size() == int(special_tokens().size()))
-        throw BadInput(text("the vocabulary holds ", tokenizer.vocabulary().size(),
-                            " special tokens and nothing else; expected tokens of the text as well"));
+        throw BadInput("the vocabulary holds ", tokenizer.vocabulary().size(),
+                       " special tokens and nothing else; expected tokens of the text as well");
 }
 
 Tokens special_ids(const Vocabulary& v) {
@@ -210,8 +210,8 @@ void Run::average_checkpoints(int count) {
     std::vector<std::int64_t> steps = folder.steps();
     steps.erase(std::upper_bound(steps.begin(), steps.end(), step), steps.end());
     if (int(steps.size()) < count)
-        throw BadUsage(text("--average ", count, " needs ", count, " checkpoints, but ", folder.path(), " has only ",
-                            steps.size(), " up to step ", step, "; train with keep=", count, " to keep more"));
+        throw BadUsage("--average ", count, " needs ", count, " checkpoints, but ", folder.path(), " has only ",
+                       steps.size(), " up to step ", step, "; train with keep=", count, " to keep more");
     steps.erase(steps.begin(), steps.end() - count);
     averaged = count > 1;
     Numbers sum(parameters.length());
@@ -244,9 +244,9 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
     const auto resumed = record.find("resumed");
     if (!record.is_object() || (resumed != record.end() && !resumed->is_array()))
         throw BadInput(
-            text(folder.record_file(),
-                 " is not the record of a run: expected an object whose \"resumed\", if there is one, is a list; ",
-                 "was it edited?"));
+            folder.record_file(),
+            " is not the record of a run: expected an object whose \"resumed\", if there is one, is a list; ",
+            "was it edited?");
     salt = record.value("salt", "");  // open_model() has checked that the salt is a string
     loaded(record);
     load_more(folder);
@@ -263,8 +263,8 @@ void Run::save_tokenizer(const RunFolder& folder) const {
 }
 
 std::string Run::fit_prior(const TrainingText&) {
-    throw BadInput(text(step_folder, " belongs to a run of ", common().family(),
-                        ", which has no latents: there is no prior to fit"));
+    throw BadInput(step_folder, " belongs to a run of ", common().family(),
+                   ", which has no latents: there is no prior to fit");
 }
 
 std::string hash_text(const std::string& bytes) { return hexadecimal(hash_of(bytes)); }
@@ -308,12 +308,12 @@ Vocabulary vocabulary_of(const RunFolder& folder) {
         const bool same_lines = hash_text(read_file(path)) == expected;
         const bool both = std::filesystem::exists(more);
         if (!same_lines || record.contains("salt"))
-            throw BadInput(text(same_lines ? more
-                                : both     ? path + " or tokenizer.json beside it"
-                                           : path,
-                                " has changed since the run was started",
-                                same_lines || both ? "" : ", or tokenizer.json beside it was removed",
-                                "; the weights belong to the old file: restore it"));
+            throw BadInput(same_lines ? more
+                           : both     ? path + " or tokenizer.json beside it"
+                                      : path,
+                           " has changed since the run was started",
+                           same_lines || both ? "" : ", or tokenizer.json beside it was removed",
+                           "; the weights belong to the old file: restore it");
     }
     return Vocabulary::load(path);
 }
@@ -339,7 +339,7 @@ void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& sett
     const nlohmann::json config = config_of(path);
     const std::string found = model_type(config);
     if (found != model || !config.contains(model))
-        throw BadInput(text(path, " describes a model of type ", found, ", expected ", model));
+        throw BadInput(path, " describes a model of type ", found, ", expected ", model);
     Config keys;
     settings.declare(keys);
     keys.from_json(config[model], path);
@@ -358,9 +358,9 @@ const Family& find_family(const std::string& name) {
     Strings known = names_of(families());
     for (const Family& kind : families()) known.insert(known.end(), kind.objectives.begin(), kind.objectives.end());
     const std::string meant = did_you_mean(clipped(name), known);
-    throw BadUsage(text("there is no model ", clipped(name),
-                        meant.empty() ? "; there are " + joined(names_of(families())) : meant,
-                        " (settings are key=value); ./inspect models lists models and objectives"));
+    throw BadUsage("there is no model ", clipped(name),
+                   meant.empty() ? "; there are " + joined(names_of(families())) : meant,
+                   " (settings are key=value); ./inspect models lists models and objectives");
 }
 
 const Family& family_of_run(const std::string& path) {
@@ -369,8 +369,8 @@ const Family& family_of_run(const std::string& path) {
     const std::string found = model_type(config_of(config_path));
     for (const Family& kind : families())
         if (kind.name == found) return kind;
-    throw BadInput(text(config_path, " describes a model of type ", found, ", but runs are of type ",
-                        joined(names_of(families()))));
+    throw BadInput(config_path, " describes a model of type ", found, ", but runs are of type ",
+                   joined(names_of(families())));
 }
 
 }  // namespace masquerade

@@ -43,8 +43,8 @@ std::unique_ptr<R> load_run(const std::string& path, bool to_train = false, Devi
     auto run =
         std::make_unique<R>(settings, vocabulary_of(folder), to_train ? settings.precision : storage, device, &weights);
     if (!to_train && run->parameters.storage() != storage)
-        throw BadUsage(text(path, " is a run of ", settings.family(), ", which computes only in ",
-                            name_of(run->parameters.storage()), "; leave --precision out (in the library: precision)"));
+        throw BadUsage(path, " is a run of ", settings.family(), ", which computes only in ",
+                       name_of(run->parameters.storage()), "; leave --precision out (in the library: precision)");
     run->load_checkpoint(folder, step, weights);
     if (to_train) return run;
     run->use_moving_average();

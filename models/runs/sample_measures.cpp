@@ -13,8 +13,7 @@ namespace masquerade {
 Judge::Judge(const std::string& path, Device device) {
     if (&family_of_run(path) == &find_family(UniLmSettings::name)) run_ = load_run<UniLmRun>(path, false, device);
     if (!run_ || run_->objective() != "lm")
-        throw BadUsage(
-            text("--judge: ", path, " is no language model; a run of ./train unilm objective=lm is expected"));
+        throw BadUsage("--judge: ", path, " is no language model; a run of ./train unilm objective=lm is expected");
 }
 
 Strings Judge::whole(const Strings& lines) const {

@@ -12,7 +12,7 @@
 namespace masquerade {
 
 std::vector<LineScore> Run::scores(const Strings&, int, std::uint64_t) const {
-    throw BadUsage(text("a run of ", common().family(), " has no likelihood of lines of text"));
+    throw BadUsage("a run of ", common().family(), " has no likelihood of lines of text");
 }
 
 std::vector<LineScore> TargetRun::scores(const Strings& lines, int, std::uint64_t seed) const {
@@ -21,11 +21,11 @@ std::vector<LineScore> TargetRun::scores(const Strings& lines, int, std::uint64_
     const bool pairs = !split.right[0].empty();
     for (std::size_t i = 0; i < lines.size(); i++)
         if (split.left[i].empty() || split.right[i].empty() == pairs)
-            throw BadInput(text("line ", i + 1, " has ",
-                                split.left[i].empty() ? "no text"
-                                : pairs               ? "no target"
-                                                      : "a target",
-                                "; expected ", pairs ? "source<TAB>target" : "a text", i > 0 ? ", as line 1 is" : ""));
+            throw BadInput("line ", i + 1, " has ",
+                           split.left[i].empty() ? "no text"
+                           : pairs               ? "no target"
+                                                 : "a target",
+                           "; expected ", pairs ? "source<TAB>target" : "a text", i > 0 ? ", as line 1 is" : "");
     const auto part = std::find_if(mixture.parts.begin(), mixture.parts.end(), [&](const ObjectiveMixture::Part& p) {
         return pairs || !p.objective->has(Objective::pairs);
     });
@@ -41,8 +41,8 @@ std::vector<LineScore> TargetRun::scores(const Strings& lines, int, std::uint64_
         return all;
     }
     if (objective.has(Objective::canvases))
-        throw BadUsage(text("a run of ", common().family(),
-                            " has no likelihood of a line, which is a sum over all orders of insertion"));
+        throw BadUsage("a run of ", common().family(),
+                       " has no likelihood of a line, which is a sum over all orders of insertion");
     const ObjectiveOptions options = measured_options();
     each_own_batch(
         net().head_stack(), pointers_to(read), 32, [&](const auto& few) { return objective.batch(few, 0, options); },
@@ -67,17 +67,17 @@ std::vector<LineScore> TargetRun::scores(const Strings& lines, int, std::uint64_
 std::vector<LineScore> UniVaeRun::scores(const Strings& lines, int importance, std::uint64_t seed) const {
     const bool latent = model.options.latent_layers > 0;
     if (model.insertion || model.unmasks() || (latent && !model.space.has_density()))
-        throw BadUsage(text("no likelihood of lines can be estimated with this run: ",
-                            model.insertion || model.unmasks() ? "its decoder half writes in any order"
-                                                               : "its latents have no density"));
+        throw BadUsage("no likelihood of lines can be estimated with this run: ",
+                       model.insertion || model.unmasks() ? "its decoder half writes in any order"
+                                                          : "its latents have no density");
     const Split split = at_tabs(lines);
     for (std::size_t i = 0; i < lines.size(); i++)
         if (split.left[i].empty() || split.right[i].empty() == settings.pairs)
-            throw BadInput(text("line ", i + 1, " has ",
-                                split.left[i].empty() ? "no text"
-                                : settings.pairs      ? "no target"
-                                                      : "a target",
-                                "; expected ", settings.pairs ? "source<TAB>target" : "a text"));
+            throw BadInput("line ", i + 1, " has ",
+                           split.left[i].empty() ? "no text"
+                           : settings.pairs      ? "no target"
+                                                 : "a target",
+                           "; expected ", settings.pairs ? "source<TAB>target" : "a text");
     const std::vector<Sentence> read = sentences(split.left, settings.pairs ? split.right : Strings());
     const Numbers nats = importance_weighted_nll(model, pointers_to(read), importance, seed);
     std::vector<LineScore> all;

@@ -87,17 +87,16 @@ const Order* find_order(const std::string& name) {
 Numbers numbers_in(const std::string& path, int count) {
     Numbers n;
     if (!std::filesystem::exists(path))
-        throw BadInput(text("order=", path, " is neither ", joined(names_of(orders())),
-                            " nor a file; expected one of these names or a file with a number for each token"));
+        throw BadInput("order=", path, " is neither ", joined(names_of(orders())),
+                       " nor a file; expected one of these names or a file with a number for each token");
     const std::string bytes = read_file(path);
     TextLines lines(bytes);
     for (std::string_view line; lines.next(line);) {
         if (!read_number(line, n.emplace_back()))
-            throw BadInput(text(path, ":", n.size(), ": expected a number, found \"", line, "\""));
+            throw BadInput(path, ":", n.size(), ": expected a number, found \"", line, "\"");
     }
     if (int(n.size()) != count)
-        throw BadInput(
-            text(path, " has ", n.size(), " numbers, expected one for each of ", count, " tokens of vocab.txt"));
+        throw BadInput(path, " has ", n.size(), " numbers, expected one for each of ", count, " tokens of vocab.txt");
     return n;
 }
 

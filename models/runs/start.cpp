@@ -142,8 +142,7 @@ std::string layers(int taken, int there) {
 
 void Start::expect_layers(const char* key, int wanted, int there) const {
     if (wanted > there)
-        throw BadInput(
-            text(source(), " has only ", there, " layers, but ", key, " is ", wanted, "; choose at most ", there));
+        throw BadInput(source(), " has only ", there, " layers, but ", key, " is ", wanted, "; choose at most ", there);
 }
 
 // Throws BadInput unless the weights have the sizes of the new model, `ours`. Also compares settings that the shapes of
@@ -151,15 +150,14 @@ void Start::expect_layers(const char* key, int wanted, int there) const {
 void Start::expect_same_sizes(const Stacks& ours) const {
     const Stacks theirs = stacks();
     if (theirs.decoder && !ours.decoder)
-        throw BadInput(
-            text(source(),
-                 " has an encoder and a decoder, but this model is one stack; --init needs a run of one stack, "
-                 "or a Hugging Face BERT, RoFormer or NomicBERT"));
+        throw BadInput(source(),
+                       " has an encoder and a decoder, but this model is one stack; --init needs a run of one stack, "
+                       "or a Hugging Face BERT, RoFormer or NomicBERT");
     BackboneOptions a = theirs.first, b = ours.first;
     auto same = [&](const std::string& key, const std::string& found, const std::string& expected) {
         if (found != expected)
-            throw BadInput(text(source(), " has ", key, "=", found, ", but this model has ", key, "=", expected,
-                                "; sizes must equal those of the checkpoint: leave ", key, " out"));
+            throw BadInput(source(), " has ", key, "=", found, ", but this model has ", key, "=", expected,
+                           "; sizes must equal those of the checkpoint: leave ", key, " out");
     };
     Config of_a, of_b;
     for (const auto& [config, stack] : {std::pair{&of_a, &a}, {&of_b, &b}}) {
@@ -178,8 +176,8 @@ void Start::expect_same_sizes(const Stacks& ours) const {
                                   "gelu", "norm_eps", "norm", "ffn", "bias", "kv_heads", "head_bias", "rotary_base"})
         if (!unrotated || !begins(key, "rotary")) same(key, of_a.value(key), of_b.value(key));
     if (!a.rotary && a.positions != b.positions)
-        throw BadInput(text(source(), " has ", a.positions, " positions, but max_length, max_target and ",
-                            "positions need ", b.positions, "; choose them so that they need ", a.positions));
+        throw BadInput(source(), " has ", a.positions, " positions, but max_length, max_target and ", "positions need ",
+                       b.positions, "; choose them so that they need ", a.positions);
     expect_layers("layers", b.layers, a.layers);
     if (!ours.decoder) return;
     expect_layers("decoder_layers", ours.decoder->layers, theirs.decoder ? theirs.decoder->layers : a.layers);
@@ -204,10 +202,9 @@ void Start::extend(const RunSettings& settings, const std::string& task) {
         const std::string& token = known.token(id);
         if (wanted.id(token) >= 0) continue;
         if (!settings.takes_any_stack())
-            throw BadInput(text("the vocabulary is not that of task ", task, ": ", source(), " has the token ",
-                                clipped(token), ", which is none of the ", wanted.size(),
-                                " words of the task; --init expects weights ",
-                                "whose tokens are all words of the task"));
+            throw BadInput("the vocabulary is not that of task ", task, ": ", source(), " has the token ",
+                           clipped(token), ", which is none of the ", wanted.size(),
+                           " words of the task; --init expects weights ", "whose tokens are all words of the task");
         new_head_ = true;
     }
     // If the old vocabulary has none of the answers, the head has not learned any answer, and is not copied either.
@@ -308,7 +305,7 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
             if (from && (ours_here || !added.empty()) && from->part.rows.of(from->tensor->view()).shape != to.shape)
                 from = nullptr;
             if (!from && !ours_here && added.empty())
-                throw Error(text(source(), " has no ", own.path, " ", own.shape, ", which this model needs"));
+                throw Error(source(), " has no ", own.path, " ", own.shape, ", which this model needs");
             if (!from) {
                 fresh.insert(ours_here && (added.empty() || !from_one) ? part.name : added);
                 continue;
@@ -365,12 +362,12 @@ bool is_run(const std::string& path) {
 }
 
 std::unique_ptr<Start> Start::open(const std::string& path) {
-    if (!std::filesystem::is_directory(path)) throw BadInput(text("--init: there is no folder ", path));
+    if (!std::filesystem::is_directory(path)) throw BadInput("--init: there is no folder ", path);
     if (!is_run(path)) return std::make_unique<FromHuggingFace>(path);
     std::unique_ptr<Run> run = family_of_run(path).load(path, false, Device::cpu);
     if (run->stacks().none())
-        throw BadInput(text("--init: ", path, " is a run of ", run->common().family(),
-                            ", which has no layers to start with; expected a run of another model"));
+        throw BadInput("--init: ", path, " is a run of ", run->common().family(),
+                       ", which has no layers to start with; expected a run of another model");
     return std::make_unique<FromRun>(std::move(run));
 }
 

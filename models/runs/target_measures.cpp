@@ -113,13 +113,13 @@ Strings TargetRun::sampled_lines(int count, SearchOptions options, std::uint64_t
 Measures TargetRun::measures(const Measuring& how) {
     const bool sampling = how.samples > 0;
     if (how.orders > 0 && !diffusion())
-        throw BadUsage(text(
-            "--orders is an option of runs of objective=diffusion; this run was trained with objective=", objective()));
+        throw BadUsage("--orders is an option of runs of objective=diffusion; this run was trained with objective=",
+                       objective());
     const bool from_nothing = (continues() && (writes() || unmasks())) || (writes_backward() && !writes());
     if ((sampling || !how.judge.empty()) && !from_nothing)
-        throw BadUsage(text(sampling ? "--samples" : "--judge",
-                            " is of runs that generate texts from nothing, which this run of objective=", objective(),
-                            " does not"));
+        throw BadUsage(sampling ? "--samples" : "--judge",
+                       " is of runs that generate texts from nothing, which this run of objective=", objective(),
+                       " does not");
     if (!sampling && !how.judge.empty()) throw BadUsage("--judge measures samples: give --samples N as well");
     const std::optional<Judge> judge =
         how.judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, how.judge, how.device);
@@ -196,8 +196,8 @@ Measures TargetRun::measures(const Measuring& how) {
     }
     if (!writing) {
         if (!how.outputs.empty())
-            throw BadUsage(text("--outputs: targets are written only for pairs; ", how.run, " was trained on ",
-                                objective(), pairs ? "" : ", and the text holds no pairs"));
+            throw BadUsage("--outputs: targets are written only for pairs; ", how.run, " was trained on ", objective(),
+                           pairs ? "" : ", and the text holds no pairs");
         if (sampling && t.packed)
             log_line("note: ", t.origin.name, " is a packed text, so samples are not compared with training lines");
         table.heads = {"samples", "held out"}, table.keys = {"held_out"};

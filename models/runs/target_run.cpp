@@ -145,7 +145,7 @@ DiffusionRule TargetSettings::hiding() const {
     if (colon == masked.npos || !read_number(masked.substr(0, colon), rule.least) ||
         !read_number(masked.substr(colon + 1), rule.most) ||
         !(0 <= rule.least && rule.least < rule.most && rule.most <= 1))
-        throw BadUsage(text("masked=", masked, ": expected LOW:HIGH with 0 <= LOW < HIGH <= 1, as in 0.3:0.8"));
+        throw BadUsage("masked=", masked, ": expected LOW:HIGH with 0 <= LOW < HIGH <= 1, as in 0.3:0.8");
     return rule;
 }
 
@@ -155,11 +155,11 @@ TargetRun::TargetRun(const TargetSettings& s, Vocabulary v, DType storage, Devic
     for (const ObjectiveMixture::Part& part : mixture.parts)
         if (mixture.has(Objective::counts) && part.objective->has(Objective::bound) &&
             !masquerade::draws_length(diffusion_form(*part.objective), s.how.diffusion))
-            throw BadUsage(text("objective=", s.objective,
-                                ": gaps says how many places a canvas of diffusion has; expected ",
-                                "objective=diffusion:1,gaps:1 canvas=drawn"));
+            throw BadUsage("objective=", s.objective,
+                           ": gaps says how many places a canvas of diffusion has; expected ",
+                           "objective=diffusion:1,gaps:1 canvas=drawn");
     if (s.made.any() && Vocabulary(s.words()).lines() != tokenizer.vocabulary().lines())
-        throw BadInput(text("the vocabulary is not that of task ", s.made.task, ", which brings its own words"));
+        throw BadInput("the vocabulary is not that of task ", s.made.task, ", which brings its own words");
 }
 
 void TargetSettings::declare_decoder(Config& c, EncoderDecoderOptions& stacks) {
@@ -294,12 +294,11 @@ void TargetRun::expect_to_write(bool backward) const {
     const std::string why = unwritable(backward);
     if (!why.empty() && (!backward || mixture.has(Objective::writes_backward))) throw BadUsage(why);
     if (backward && !writes_backward())
-        throw BadUsage(
-            text("objective ", objective(),
-                 " does not train to generate what precedes a text; ./train unilm objective=lm-reverse does"));
+        throw BadUsage("objective ", objective(),
+                       " does not train to generate what precedes a text; ./train unilm objective=lm-reverse does");
     if (!backward && !writes())
-        throw BadUsage(text("objective ", objective(),
-                            " does not train to continue a text; ./evaluate measures what the run has learned"));
+        throw BadUsage("objective ", objective(),
+                       " does not train to continue a text; ./evaluate measures what the run has learned");
 }
 
 std::vector<Hypotheses> TargetRun::write_before(const Sentences& endings, SearchOptions options,
@@ -340,13 +339,13 @@ void TargetRun::forbid_all_but(int end, SearchOptions& options) const {
 
 void TargetSettings::expect_types(const BackboneOptions& stack) const {
     if (std::max(how.source_type, how.target_type) >= stack.types)
-        throw BadUsage(text("source_type ", how.source_type, " and target_type ", how.target_type,
-                            " must lie below types=", stack.types));
+        throw BadUsage("source_type ", how.source_type, " and target_type ", how.target_type,
+                       " must lie below types=", stack.types);
 }
 
 void TargetRun::refuse_sentences(const std::string& name) const {
-    throw BadInput(text("objective ", objective(), " needs pairs, and ", name,
-                        " holds none; give --data FILE with source<TAB>target on every line"));
+    throw BadInput("objective ", objective(), " needs pairs, and ", name,
+                   " holds none; give --data FILE with source<TAB>target on every line");
 }
 
 ObjectiveOptions TargetRun::objective_options() const {
@@ -439,7 +438,7 @@ LikelihoodBound TargetRun::likelihood_bound(const Numbers& bounds, const Numbers
 std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
     if (reads_pairs() && !t.pairs()) refuse_sentences(t.origin.name);
     if (mixture.has(Objective::mask_token) && tokenizer.vocabulary().mask() < 0)
-        throw BadInput(text("objective ", objective(), " needs [MASK], which the vocabulary lacks"));
+        throw BadInput("objective ", objective(), " needs [MASK], which the vocabulary lacks");
     reads(t);
     std::shared_ptr<const SentenceList> train = training_sentences(t);
     if (draws_length() && !counter() && lengths_.empty()) count_lengths(*train);

@@ -42,10 +42,10 @@ void TargetRun::refuse_unmasking(const SearchOptions& options, const std::string
                                : from_canvas                   ? "--canvas"
                                : show_rounds                   ? "--show-rounds"
                                                                : nullptr;
-    if (option && diffusion()) throw BadUsage(text(option, " is about writing by masked diffusion, but ", why));
+    if (option && diffusion()) throw BadUsage(option, " is about writing by masked diffusion, but ", why);
     if (option)
-        throw BadUsage(text(
-            option, " is an option of runs of objective=diffusion; this run was trained with objective=", objective()));
+        throw BadUsage(option, " is an option of runs of objective=diffusion; this run was trained with objective=",
+                       objective());
 }
 
 // The number of tokens with which a text begins, if it is continued. They stay, and the continuation lacks them.
@@ -187,17 +187,16 @@ MaskedCanvas TargetRun::canvas_of(const std::string& line, std::uint32_t number)
         if (word == "[MASK]")
             c.tokens.push_back(MaskedCanvas::hidden);
         else if (word.find("[MASK]") != word.npos)
-            throw BadInput(text("standard input, line ", number + 1, ": found \"", printable(word),
-                                "\", expected spaces around each [MASK]"));
+            throw BadInput("standard input, line ", number + 1, ": found \"", printable(word),
+                           "\", expected spaces around each [MASK]");
         else
             encoder.append(word, c.tokens);
     const int n = int(c.tokens.size());
     if (n >= places())
-        throw BadInput(text("standard input, line ", number + 1, ": ", n, " tokens, expected at most ", places() - 1,
-                            " (", continues() ? common().source_limit().setting : common().target_limit().setting,
-                            ")"));
+        throw BadInput("standard input, line ", number + 1, ": ", n, " tokens, expected at most ", places() - 1, " (",
+                       continues() ? common().source_limit().setting : common().target_limit().setting, ")");
     if (!counter() && std::count(c.tokens.begin(), c.tokens.end(), int(MaskedCanvas::hidden)) == 0)
-        throw BadInput(text("standard input, line ", number + 1, ": nothing to write, expected at least one [MASK]"));
+        throw BadInput("standard input, line ", number + 1, ": nothing to write, expected at least one [MASK]");
     c.end = tokenizer.vocabulary().sep();
     c.minimum = n;
     c.tokens.resize(draws_length() ? n + 1 : places(), c.end);
@@ -252,11 +251,11 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
             "chosen");
     if (in_blocks()) {
         if (options.unmask.block > 0 || options.unmask.steps > 0)
-            throw BadUsage(text(options.unmask.block > 0 ? "--block" : "--steps",
-                                " is of runs of objective=diffusion; this run writes its blocks of ",
-                                common().how.diffusion.block,
-                                " tokens one after the other, with --per-pass, "
-                                "--threshold or --entropy-bound"));
+            throw BadUsage(options.unmask.block > 0 ? "--block" : "--steps",
+                           " is of runs of objective=diffusion; this run writes its blocks of ",
+                           common().how.diffusion.block,
+                           " tokens one after the other, with --per-pass, "
+                           "--threshold or --entropy-bound");
         options.unmask.block = common().how.diffusion.block;
     }
     forbid_all_but(tokenizer.vocabulary().sep(), options);
@@ -362,7 +361,7 @@ RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& opti
     if (how.count > 0 && continuing && how.from_canvas) throw BadUsage("--canvas reads lines: leave out --count");
     if (how.count > 0 && !continuing) refuse_count();
     if (!unmasks() && !how.from_canvas)
-        throw BadUsage(text(no_lengths, ": give lines with a [MASK] for each token to write (--canvas)"));
+        throw BadUsage(no_lengths, ": give lines with a [MASK] for each token to write (--canvas)");
     unmask({}, options, how.seed);  // checks the options now, before input lines are read
     if (how.show_rounds && how.scores) throw BadUsage("--show-rounds shows no scores: leave out --scores");
     return {how.count, [=, told = false](const Strings& lines, std::uint32_t first) mutable {
@@ -371,8 +370,8 @@ RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& opti
                 for (std::size_t i = 0; i < lines.size() && how.from_canvas; i++) {
                     const std::uint32_t number = first + std::uint32_t(i);
                     if (!continuing && split.left[i] == lines[i])
-                        throw BadInput(text("standard input, line ", number + 1,
-                                            ": there is no tab, expected source<TAB>words with [MASK]"));
+                        throw BadInput("standard input, line ", number + 1,
+                                       ": there is no tab, expected source<TAB>words with [MASK]");
                     starts.push_back(canvas_of(continuing ? lines[i] : split.right[i], number));
                 }
                 const auto shown = [&](const Sentence& source, const std::vector<Written>& samples) {

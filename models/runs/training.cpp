@@ -37,8 +37,8 @@ nlohmann::json changed(RunSettings& settings, const Strings& words) {
     for (const std::string& word : words) {
         const std::string key = word.substr(0, word.find('='));
         if (std::find(may_change.begin(), may_change.end(), key) == may_change.end())
-            throw BadUsage(text("--resume keeps the settings of the run: ", key, " cannot be changed; only ",
-                                joined(may_change), " can"));
+            throw BadUsage("--resume keeps the settings of the run: ", key, " cannot be changed; only ",
+                           joined(may_change), " can");
         keys.set(word);
         changes[key] = keys.value(key);
     }
@@ -76,9 +76,8 @@ std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initi
 void expect_same_reading(const WordPiece& run, const PackedText& packed, const std::string& name) {
     const auto shown = [](const WordPiece& t) { return tokenizer_json(t) + text(int(t.options().rules)); };
     if (shown(run) != shown(packed.tokenizer()))
-        throw BadUsage(text("--data ", name,
-                            " was packed with another vocabulary or other rules than those of --init, ",
-                            "keep_tokens= or cased=; expected the same: pack the text again with ./tokenize --pack"));
+        throw BadUsage("--data ", name, " was packed with another vocabulary or other rules than those of --init, ",
+                       "keep_tokens= or cased=; expected the same: pack the text again with ./tokenize --pack");
 }
 
 // Returns the current date and time in UTC, as "2026-11-28T09:30:00Z".
@@ -136,8 +135,8 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
     if (start) start->adopt(*settings);
     const bool packed = !wanted.data.empty() && PackedText::is_at(wanted.data);
     if (packed && !wanted.vocabulary.empty())
-        throw BadUsage(masquerade::text("--data ", wanted.data, " is a packed text with its own vocabulary: leave out ",
-                                        "--vocab, or pack the text again with this vocabulary"));
+        throw BadUsage("--data ", wanted.data, " is a packed text with its own vocabulary: leave out ",
+                       "--vocab, or pack the text again with this vocabulary");
     if (packed && !start) settings->cased = PackedText(wanted.data).cased();
     HuggingFace brought;  // the tokenizer of --vocab
     if (!wanted.vocabulary.empty()) {
@@ -156,8 +155,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
         log_line("note: ", wanted.data, " holds pairs; only their sources are read (pairs=true reads both)");
     const bool brings_words = !settings->words().empty();
     if (!wanted.vocabulary.empty() && brings_words)
-        throw BadUsage(
-            masquerade::text("--vocab: the task of ", kind->name, " has its own vocabulary: leave out --vocab"));
+        throw BadUsage("--vocab: the task of ", kind->name, " has its own vocabulary: leave out --vocab");
     if ((start || packed || !wanted.vocabulary.empty()) && !brings_words)
         for (const std::string& word : wanted.words)
             if (word.rfind("vocabulary=", 0) == 0)
@@ -243,7 +241,7 @@ void apply_words(const Family& kind, const Strings& words, Config& config) {
         if (is_setting(words[i]))
             config.set(words[i]);
         else if (i > 0)
-            throw BadUsage(text(words[i], " is neither a model, which comes first, nor key=value"));
+            throw BadUsage(words[i], " is neither a model, which comes first, nor key=value");
     }
 }
 

@@ -52,7 +52,7 @@ BackboneOptions UniLmSettings::net(int vocabulary_size) const {
     o.positions = std::max(o.positions, max_length + max_target);
     expect_types(o);
     if (!mask.empty() && mixture().has(Objective::ranks))
-        throw BadUsage(text("objective ", objective, " needs a mask of its own: leave out mask="));
+        throw BadUsage("objective ", objective, " needs a mask of its own: leave out mask=");
     return o;
 }
 

@@ -142,8 +142,8 @@ Measures UniVaeRun::measures(const Measuring& how) {
     // Chooses the prior from which the latents of samples are drawn.
     choose_prior(how.sampling.prior, how.sampling.latent_temperature);
     if (model.options.latent_layers == 0 && (how.swap || how.sampling.refine > 0))
-        throw BadUsage(text(how.swap ? "--swap" : "--refine", " needs latents; ", how.run,
-                            " is a language model without latents (latent_layers=0)"));
+        throw BadUsage(how.swap ? "--swap" : "--refine", " needs latents; ", how.run,
+                       " is a language model without latents (latent_layers=0)");
     const std::optional<Judge> judged =
         how.judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, how.judge, how.device);
     const TrainingText data = text_of(*this, how);
@@ -151,7 +151,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     if (int(sources.size()) > how.limit) sources.resize(how.limit);
     if (sources.empty()) throw BadInput("there is no held-out sentence to evaluate on; give --data FILE");
     if (settings.pairs && targets.empty())
-        throw BadInput(text(how.run, " was trained on pairs; expected source<TAB>target on every line"));
+        throw BadInput(how.run, " was trained on pairs; expected source<TAB>target on every line");
     if (!targets.empty()) targets.resize(sources.size());
     const Strings& lines = reference_lines(sources, targets);
     const std::vector<Sentence> sentences = this->sentences(sources, targets);

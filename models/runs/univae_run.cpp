@@ -19,8 +19,8 @@ std::vector<int> numbers_with_commas(const std::string& key, const std::string& 
     std::istringstream in(list);
     for (std::string word; std::getline(in, word, ',');) {
         if (int& number = numbers.emplace_back(); !read_number(word, number) || number < least || number > most)
-            throw BadUsage(text(key, " is \"", list, "\", expected whole numbers from ", least, " to ", most,
-                                " with commas between"));
+            throw BadUsage(key, " is \"", list, "\", expected whole numbers from ", least, " to ", most,
+                           " with commas between");
     }
     return numbers;
 }
@@ -134,9 +134,9 @@ UniVaeOptions UniVaeSettings::net(int vocabulary_size) const {
     if (o.decoder != UniVaeOptions::Decoder::causal && word_dropout > 0)
         throw BadUsage("word_dropout is for decoder=causal: the other decoders never see all words");
     if (train.parts > 1 && o.latent.free_bits > 0 && o.latent.free_bits_of == "batch")
-        throw BadUsage(text("parts=", train.parts,
-                            ": free_bits_of=batch needs the KL of the whole batch before its first "
-                            "backward; expected free_bits_of=sentence or number, or parts=1"));
+        throw BadUsage("parts=", train.parts,
+                       ": free_bits_of=batch needs the KL of the whole batch before its first "
+                       "backward; expected free_bits_of=sentence or number, or parts=1");
     if (o.conditional && !pairs)
         throw BadUsage("conditional=true needs pairs=true: the decoder half reads the source of a pair");
     o.latent_sizes = numbers_with_commas("latent_size", latent_sizes, 2, 65536);
@@ -187,8 +187,7 @@ std::vector<const char*> UniVaeSettings::reading() const {
 
 std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
     if (settings.pairs && !t.pairs())
-        throw BadInput(
-            text("pairs=true, and ", t.origin.name, " holds no pairs; expected source<TAB>target on every line"));
+        throw BadInput("pairs=true, and ", t.origin.name, " holds no pairs; expected source<TAB>target on every line");
     if (model.unmasks() && tokenizer.vocabulary().mask() < 0)
         throw BadInput("decoder=diffusion needs [MASK], which the vocabulary lacks");
     std::shared_ptr<const SentenceList> train =
@@ -232,8 +231,8 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
         throw BadUsage("--latent-temperature applies only to priors fitted after training: leave out --prior uniform");
     if (model.options.latent.source_prior) {
         if (!asked.empty())
-            throw BadUsage(text("--prior ", asked, ": the run has source_prior=true, so latents are drawn from the ",
-                                "prior that it has learned: leave out --prior"));
+            throw BadUsage("--prior ", asked, ": the run has source_prior=true, so latents are drawn from the ",
+                           "prior that it has learned: leave out --prior");
         source_temperature = temperature.value_or(1);
         return;
     }
@@ -315,14 +314,13 @@ void UniVaeRun::expect_way_of_writing(const SearchOptions& options, bool show_ro
     const bool any_order = model.insertion || model.unmasks();
     if (!model.insertion && (changed(of_insertion) || (show_rounds && !any_order)))
         throw BadUsage(
-            text("this run generates ",
-                 any_order ? "by masked diffusion (decoder=diffusion)" : "from left to right (decoder=causal)",
-                 ": leave out the options of writing in any order, such as --parallel and --threshold, or train with "
-                 "decoder=insertion or decoder=diffusion"));
+            "this run generates ",
+            any_order ? "by masked diffusion (decoder=diffusion)" : "from left to right (decoder=causal)",
+            ": leave out the options of writing in any order, such as --parallel and --threshold, or train with "
+            "decoder=insertion or decoder=diffusion");
     if (const char* option = changed(options.unmask); option && !model.unmasks())
-        throw BadUsage(text(option, " is an option of masked diffusion, and this run has decoder=",
-                            model.insertion ? "insertion" : "causal", ": leave it out, or train with ",
-                            "decoder=diffusion"));
+        throw BadUsage(option, " is an option of masked diffusion, and this run has decoder=",
+                       model.insertion ? "insertion" : "causal", ": leave it out, or train with ", "decoder=diffusion");
 }
 
 ObjectiveOptions UniVaeRun::objective_options() const {

@@ -22,9 +22,9 @@ IndexRange slice_of(const std::string& word, const UniVae& model) {
     const int from = given.begin(most), to = given.end(most);
     const auto beyond = [&](int index) { return index != IndexRange::whole && (index > most || index < -most); };
     if (wrong || from >= to || beyond(given.from) || beyond(given.to))
-        throw BadUsage(text(
+        throw BadUsage(
             "the slice ", word, " is not A:B with numbers of the ", most, layers ? " latent layers" : " dimensions",
-            ", A before B; dimensions are written A:B, layers layers:A:B, as in Python: -16: is the last 16"));
+            ", A before B; dimensions are written A:B, layers layers:A:B, as in Python: -16: is the last 16");
     return layers ? IndexRange{model.space.begin(from), model.space.begin(to)} : IndexRange{from, to};
 }
 
@@ -42,9 +42,8 @@ std::string text_of(const LatentSpace::Code& code) {
 // Parses a code in the form of text_of(). `number` is the number of the line, for messages.
 LatentSpace::Code code_in(const std::string& line, const LatentSpace& space, std::size_t number) {
     const auto refuse = [&](const std::string& why) {
-        throw BadInput(text("standard input, line ", number, ": ", why,
-                            "; expected a code as --codes prints it: for each ", "of the ", space.layers(),
-                            " latent layers its numbers, with | between layers"));
+        throw BadInput("standard input, line ", number, ": ", why, "; expected a code as --codes prints it: for each ",
+                       "of the ", space.layers(), " latent layers its numbers, with | between layers");
     };
     LatentSpace::Code code;
     std::istringstream all(line);
@@ -73,26 +72,26 @@ class FromLatents {
           decoder_(run.model, run.special(), run.settings.train.graph) {
         const int longest = run.model.options.max_length;
         if (a.length > 0 && !run.model.options.free_length)
-            throw BadUsage(text("--length needs a model with free_length=true; ", a.run,
-                                " starts to write at position ", longest, " for every length"));
+            throw BadUsage("--length needs a model with free_length=true; ", a.run, " starts to write at position ",
+                           longest, " for every length");
         if (a.length > longest - 2)
-            throw BadUsage(text("--length ", a.length, " is more than the ", longest - 2, " pieces that ", a.run,
-                                " can write (max_length less [CLS] and [SEP])"));
+            throw BadUsage("--length ", a.length, " is more than the ", longest - 2, " pieces that ", a.run,
+                           " can write (max_length less [CLS] and [SEP])");
         if (!a.has_maximum && a.search.minimum > longest)
-            throw BadUsage(text("--minimum ", a.search.minimum, " is more than the ", longest, " tokens that ", a.run,
-                                " writes (max_length); give --maximum as well"));
+            throw BadUsage("--minimum ", a.search.minimum, " is more than the ", longest, " tokens that ", a.run,
+                           " writes (max_length); give --maximum as well");
         const bool language_model = run.model.options.latent_layers == 0;
         if (a.rewrites() && language_model)
-            throw BadUsage(text(a.run,
-                                " is a language model without latents (latent_layers=0): it can only "
-                                "be sampled, with --count"));
+            throw BadUsage(a.run,
+                           " is a language model without latents (latent_layers=0): it can only "
+                           "be sampled, with --count");
         run.expect_way_of_writing(a.search, a.show_rounds);
         if (a.from_canvas)
-            throw BadUsage(text("--canvas needs a run of insertion, or of unilm or seq2seq with objective=diffusion; ",
-                                a.run, " is a run of univae, which ",
-                                run.model.insertion   ? "starts from empty canvases"
-                                : run.model.unmasks() ? "starts from hidden places"
-                                                      : "generates from left to right"));
+            throw BadUsage("--canvas needs a run of insertion, or of unilm or seq2seq with objective=diffusion; ",
+                           a.run, " is a run of univae, which ",
+                           run.model.insertion   ? "starts from empty canvases"
+                           : run.model.unmasks() ? "starts from hidden places"
+                                                 : "generates from left to right");
         if (a.codes || a.from_codes) expect_codes();
         if (conditional_) expect_sources();
         if (!a.from_vectors.empty()) open_vectors();
@@ -114,8 +113,8 @@ class FromLatents {
             throw BadUsage("--refine applies only to samples from latents: leave it out here");
         if (draws) run.choose_prior(a.sampling.prior, a.sampling.latent_temperature);
         if (!a.resample.empty() && run.prior && !run.prior->draws_rest())
-            throw BadUsage(text("--resample draws some latents given the others, but the flow --prior ",
-                                a.sampling.prior, " draws only whole vectors: leave out one of the two options"));
+            throw BadUsage("--resample draws some latents given the others, but the flow --prior ", a.sampling.prior,
+                           " draws only whole vectors: leave out one of the two options");
         for (const std::string& word : {a.resample, a.swap})
             if (!word.empty()) slice_ = slice_of(word, run.model);
         if (a.rewrites() && a.count > 0)
@@ -141,9 +140,8 @@ class FromLatents {
         vectors_ = a_.given_vectors ? *a_.given_vectors : read_vectors(a_.from_vectors);
         const int Z = run_.model.space.numbers();
         if (run_.model.options.latent_layers == 0 || vectors_.columns != Z || vectors_.rows == 0)
-            throw BadInput(text(a_.from_vectors, " has ", vectors_.rows, " rows of ", vectors_.columns,
-                                " numbers, but ", a_.run, " has latents of ", Z,
-                                "; expected a row of as many for each sentence"));
+            throw BadInput(a_.from_vectors, " has ", vectors_.rows, " rows of ", vectors_.columns, " numbers, but ",
+                           a_.run, " has latents of ", Z, "; expected a row of as many for each sentence");
         if (a_.count > 0) throw BadUsage("--from-vectors writes a sentence for each row: leave out --count");
     }
 
@@ -151,12 +149,12 @@ class FromLatents {
         const std::string option = a_.codes ? "--codes" : "--from-codes";
         for (int l = 0; l < run_.model.space.layers(); l++)
             if (const Latent& latent = run_.model.space.layer(l); latent.code_parts() == 0)
-                throw BadUsage(text(option, ": ", a_.run, " has latent=", row_of(latent.options.kind).name,
-                                    run_.settings.kinds_by_layer.empty() ? "" : text(" in latent layer ", l),
-                                    ", whose latents are no codes; runs with latent=vq or latent=fsq have codes"));
+                throw BadUsage(option, ": ", a_.run, " has latent=", row_of(latent.options.kind).name,
+                               run_.settings.kinds_by_layer.empty() ? "" : text(" in latent layer ", l),
+                               ", whose latents are no codes; runs with latent=vq or latent=fsq have codes");
         if (a_.from_codes && run_.model.options.free_length && a_.length == 0)
-            throw BadUsage(text("--from-codes: ", a_.run, " has free_length=true, and a code does not hold the length ",
-                                "of its sentence: give --length"));
+            throw BadUsage("--from-codes: ", a_.run, " has free_length=true, and a code does not hold the length ",
+                           "of its sentence: give --length");
     }
 
     void expect_sources() const {
@@ -166,8 +164,8 @@ class FromLatents {
                                             {!a_.swap.empty(), "--swap"},
                                             {a_.length > 0, "--length"}})
             if (given)
-                throw BadUsage(text(option, ": ", a_.run, " has conditional=true, so every target needs a source; ",
-                                    "expected no option, --count, --reconstruct, --resample or --codes"));
+                throw BadUsage(option, ": ", a_.run, " has conditional=true, so every target needs a source; ",
+                               "expected no option, --count, --reconstruct, --resample or --codes");
     }
 
     // Returns the sentences whose latents are to be computed: the sentences before the tabs or, in a conditional model,
@@ -175,9 +173,9 @@ class FromLatents {
     std::vector<Sentence> encoded(const Split& split, std::uint32_t first) const {
         for (std::size_t i = 0; conditional_ && i < split.left.size(); i++)
             if (!split.left[i].empty() && split.right[i].empty())
-                throw BadInput(text("standard input, line ", first + i + 1,
-                                    ": expected source<TAB>target, because the latents of ", a_.run,
-                                    " are those of a pair (conditional=true)"));
+                throw BadInput("standard input, line ", first + i + 1,
+                               ": expected source<TAB>target, because the latents of ", a_.run,
+                               " are those of a pair (conditional=true)");
         return run_.sentences(split.left, conditional_ ? split.right : Strings());
     }
 
@@ -220,8 +218,8 @@ class FromLatents {
         const bool two = a_.interpolate || !a_.swap.empty();
         for (std::size_t i = 0; two && i < lines.size(); i++)
             if (split.right[i].empty() && !split.left[i].empty())
-                throw BadInput(
-                    text("standard input, line ", first + i + 1, ": expected two sentences with a tab between them"));
+                throw BadInput("standard input, line ", first + i + 1,
+                               ": expected two sentences with a tab between them");
         const LatentSpace& space = run_.model.space;
         std::vector<DecodeRequest> own;
         std::vector<Numbers> others;

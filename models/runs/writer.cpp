@@ -11,28 +11,28 @@ namespace masquerade {
 void Searching::expect_agreement(bool draws) const {
     const std::string beam = text("--beam ", search.beams);
     if (search.beams > 1 && draws)
-        throw BadUsage(text(beam, " searches, and ",
-                            search.samples > 0 ? text("--samples ", search.samples)
-                            : count > 0 && !temperature && search.top_k == 0 && search.top_p >= 1
-                                ? text("--count ", count)
-                                : std::string("--temperature, --top-k or --top-p"),
-                            " draws: leave out one of them"));
+        throw BadUsage(beam, " searches, and ",
+                       search.samples > 0 ? text("--samples ", search.samples)
+                       : count > 0 && !temperature && search.top_k == 0 && search.top_p >= 1
+                           ? text("--count ", count)
+                           : std::string("--temperature, --top-k or --top-p"),
+                       " draws: leave out one of them");
     if (search.samples > 0 && temperature == 0.0)
-        throw BadUsage(text("--samples ", search.samples,
-                            " draws at a temperature above 0: leave out --temperature 0, or --samples"));
+        throw BadUsage("--samples ", search.samples,
+                       " draws at a temperature above 0: leave out --temperature 0, or --samples");
     if (search.n_best > search.beams)
-        throw BadUsage(text("--n-best ", search.n_best, " needs a beam of as many, found ", beam, ": give ",
-                            draws ? text("--samples ", search.n_best, " in place of it")
-                                  : text("--beam ", search.n_best, " or more")));
+        throw BadUsage("--n-best ", search.n_best, " needs a beam of as many, found ", beam, ": give ",
+                       draws ? text("--samples ", search.n_best, " in place of it")
+                             : text("--beam ", search.n_best, " or more"));
     if (search.bert4keras && search.n_best > 1)
         throw BadUsage("--bert4keras writes the best of one beam: leave out --n-best");
     if (search.minimum > search.maximum)
-        throw BadUsage(text("--minimum ", search.minimum, " is above --maximum ", search.maximum, ": give --maximum ",
-                            search.minimum, " or more"));
+        throw BadUsage("--minimum ", search.minimum, " is above --maximum ", search.maximum, ": give --maximum ",
+                       search.minimum, " or more");
 }
 
 RunWriter Run::writer(const Writing& how) {
-    throw BadUsage(text(how.run, " is a run of ", common().family(), ", which does not write"));
+    throw BadUsage(how.run, " is a run of ", common().family(), ", which does not write");
 }
 
 SearchOptions Searching::options_for(const Run& writes, bool count_draws) const {
@@ -44,7 +44,7 @@ SearchOptions Searching::options_for(const Run& writes, bool count_draws) const 
     if (draws) options.temperature = temperature.value_or(1);
     for (const std::string& token : forbidden) {
         const int id = writes.tokenizer.vocabulary().id(token);
-        if (id < 0) throw BadUsage(text("--forbid: there is no token ", token, " in the vocabulary"));
+        if (id < 0) throw BadUsage("--forbid: there is no token ", token, " in the vocabulary");
         options.forbidden.push_back(id);
     }
     return options;

@@ -151,13 +151,13 @@ std::string word(bool flag) { return flag ? "true" : "false"; }
 const HuggingFaceFamily& family_for(const B& b) {
     const HuggingFaceFamily* family = family_of(b);
     if (!family)
-        throw BadUsage(text("ffn is ", b.ffn, " and rotary is ", word(b.rotary),
-                            ": Hugging Face has no such BERT; its NomicBERT has ffn=swiglu or geglu with rotary=true"));
+        throw BadUsage("ffn is ", b.ffn, " and rotary is ", word(b.rotary),
+                       ": Hugging Face has no such BERT; its NomicBERT has ffn=swiglu or geglu with rotary=true");
     const auto same = [&](const char* setting, const auto& found, const auto& expected) {
         if (found != expected)
-            throw BadUsage(text(setting, " is ", found, ", but every Hugging Face ", family->title, " has ", setting,
-                                "=", expected, ", so the weights would mean something else there; only a stack with ",
-                                setting, "=", expected, " can be written"));
+            throw BadUsage(setting, " is ", found, ", but every Hugging Face ", family->title, " has ", setting, "=",
+                           expected, ", so the weights would mean something else there; only a stack with ", setting,
+                           "=", expected, " can be written");
     };
     same("attention", b.attention, "softmax");
     same("pre_norm", word(b.pre_norm), word(false));
@@ -188,9 +188,9 @@ std::string file_of(const std::string& folder, const std::string& name) {
     for (const char* other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "bert_model.ckpt.index"})
         if (fs::exists(folder + "/" + other))
             what_to_do = text("; docs/checkpoints.md shows how to convert ", other, " once");
-    throw BadInput(text("there is no ", folder, "/", name,
-                        "; a folder of Hugging Face's with config.json, model.safetensors and vocab.txt is expected",
-                        what_to_do));
+    throw BadInput("there is no ", folder, "/", name,
+                   "; a folder of Hugging Face's with config.json, model.safetensors and vocab.txt is expected",
+                   what_to_do);
 }
 
 HuggingFaceConfig read_hugging_face_config(const std::string& folder) {

@@ -31,21 +31,21 @@ class WeightFiles {
         const nlohmann::json index = read_json(path_);
         auto map = index.is_object() ? index.find("weight_map") : index.end();
         if (map == index.end() || !map->is_object())
-            throw BadInput(
-                text(path_, " has no object \"weight_map\": tensors and the shards they lie in are expected there"));
+            throw BadInput(path_,
+                           " has no object \"weight_map\": tensors and the shards they lie in are expected there");
         std::set<std::string> shards;
         for (const auto& [name, shard] : map->items()) {
             const std::string file = shard.is_string() ? shard.get<std::string>() : "";
             if (file.empty() || file.size() > NAME_MAX || file.find('/') != file.npos)
-                throw BadInput(text(path_, ": weight_map.", clipped(name, 200), " is ", in_words(shard),
-                                    "; the name of a file in the same folder is expected"));
+                throw BadInput(path_, ": weight_map.", clipped(name, 200), " is ", in_words(shard),
+                               "; the name of a file in the same folder is expected");
             shards.insert(file);
         }
         for (const std::string& shard : shards) add(folder + "/" + shard);
         for (const auto& [name, shard] : map->items())
             if (!has(name) || holder(name)->path() != folder + "/" + shard.get<std::string>())
-                throw BadInput(text(path_, " puts ", clipped(name, 200), " into ", clipped(shard.get<std::string>()),
-                                    ", which does not hold it; copy the folder again"));
+                throw BadInput(path_, " puts ", clipped(name, 200), " into ", clipped(shard.get<std::string>()),
+                               ", which does not hold it; copy the folder again");
     }
     // Returns the file that contains a tensor, or null.
     const TensorFile* holder(const std::string& name) const {
@@ -62,8 +62,8 @@ class WeightFiles {
         files_.push_back(std::make_unique<TensorFile>(path));
         for (const StoredTensor& tensor : files_.back()->tensors())
             if (const auto [other, fresh] = holders_.emplace(tensor.name, files_.back().get()); !fresh)
-                throw BadInput(text(path, " holds the tensor ", clipped(tensor.name, 200), ", and so does ",
-                                    other->second->path(), "; each tensor once is expected"));
+                throw BadInput(path, " holds the tensor ", clipped(tensor.name, 200), ", and so does ",
+                               other->second->path(), "; each tensor once is expected");
     }
 
     std::string path_;
@@ -76,8 +76,8 @@ class WeightFiles {
 void check_same(const std::string& path, const BackboneOptions& folder, const BackboneOptions& model) {
     auto same = [&](const char* key, const auto& found, const auto& expected) {
         if (found != expected)
-            throw BadInput(text(path, ": ", key, " is ", found, ", the model's is ", expected,
-                                "; make the model from the folder's config"));
+            throw BadInput(path, ": ", key, " is ", found, ", the model's is ", expected,
+                           "; make the model from the folder's config");
     };
     auto gelu = [](GeluKind kind) { return kind == GeluKind::erf ? "gelu (by erf)" : "gelu_new (by tanh)"; };
     auto layout = [](const BackboneOptions& o) {
@@ -86,9 +86,9 @@ void check_same(const std::string& path, const BackboneOptions& folder, const Ba
     };
     auto word = [](bool flag) { return std::string(flag ? "true" : "false"); };
     if (model.pre_norm)
-        throw BadInput(text(path,
-                            " describes post-LN layers, as all of Hugging Face's BERTs have; the model's are pre-LN "
-                            "(pre_norm), for which these weights mean nothing"));
+        throw BadInput(path,
+                       " describes post-LN layers, as all of Hugging Face's BERTs have; the model's are pre-LN "
+                       "(pre_norm), for which these weights mean nothing");
     same("model_type", layout(folder), layout(model));
     same("norm", folder.norm, model.norm);
     same("ffn", folder.ffn, model.ffn);
@@ -116,9 +116,9 @@ class Loader {
         check_same(config_path_, config_.backbone, model_);
         choice_.check(config_.backbone.vocabulary, config_.pad);
         if (const int V = choice_.size(config_.backbone.vocabulary); V != model_.vocabulary)
-            throw BadInput(text(config_path_, ": vocab_size is ", config_.backbone.vocabulary, ", of which ", V,
-                                " tokens are chosen; the model has ", model_.vocabulary,
-                                ". Make it with as many, or choose others"));
+            throw BadInput(config_path_, ": vocab_size is ", config_.backbone.vocabulary, ", of which ", V,
+                           " tokens are chosen; the model has ", model_.vocabulary,
+                           ". Make it with as many, or choose others");
         find_prefix();
     }
 
@@ -154,8 +154,8 @@ class Loader {
         }
         prefix_ = "";
         if (!files_.has(word_embeddings))
-            throw BadInput(text(files_.path(), " has no ", word_embeddings, " among its ", files_.count(), " tensors",
-                                tried, "; the weights of a BERT, RoFormer or NomicBERT are expected"));
+            throw BadInput(files_.path(), " has no ", word_embeddings, " among its ", files_.count(), " tensors", tried,
+                           "; the weights of a BERT, RoFormer or NomicBERT are expected");
     }
 
     bool has_head() const {
@@ -181,7 +181,7 @@ class Loader {
 
     const Tensor& parameter_of(const HuggingFaceName& name) const {
         if (const Tensor* parameter = parameters_.find(name.path)) return *parameter;
-        throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
+        throw Error("the parameters lack ", name.path, "; those of the backbone are expected");
     }
 
     // Throws BadInput if the tensor `name` has a wrong shape, or if the files lack it. A bias with name.zeros > 0 may
@@ -195,17 +195,17 @@ class Loader {
         shape.size[0] *= rows.parts;
         if (found.empty() && name.zeros > 0 && !head_is_biased_) return;
         if (found.empty())
-            throw BadInput(text(files_.path(), " has no tensor ", name.of_head() ? "" : prefix_, name.name, " ", shape,
-                                ", which the model needs for ", name.place(),
-                                "; do config.json and the weights come from "
-                                "one model?"));
+            throw BadInput(files_.path(), " has no tensor ", name.of_head() ? "" : prefix_, name.name, " ", shape,
+                           ", which the model needs for ", name.place(),
+                           "; do config.json and the weights come from "
+                           "one model?");
         const TensorFile& file = *files_.holder(found);
         const StoredTensor& tensor = file.at(found);
         if (tensor.shape != shape)
-            throw BadInput(text(file.path(), ": tensor ", found, " is ", tensor.shape, "; ", shape, " is expected for ",
-                                name.place(), ". Set the sizes in ", config_path_,
-                                " right, or take both files from one "
-                                "model"));
+            throw BadInput(file.path(), ": tensor ", found, " is ", tensor.shape, "; ", shape, " is expected for ",
+                           name.place(), ". Set the sizes in ", config_path_,
+                           " right, or take both files from one "
+                           "model");
         std::string& place = places_[found];
         place += (place.empty() ? "" : "; ") + name.place();
     }
@@ -239,8 +239,8 @@ class Loader {
     // if the tensors under the two names of the output bias differ.
     void check_tied(bool head) {
         if (!config_.tied && head && !files_.has(tied_matrix))
-            throw BadInput(text(config_path_, ": tie_word_embeddings is false, and ", files_.path(), " has no ",
-                                tied_matrix, " that could be the embedding all the same; only tied models are read"));
+            throw BadInput(config_path_, ": tie_word_embeddings is false, and ", files_.path(), " has no ", tied_matrix,
+                           " that could be the embedding all the same; only tied models are read");
         check_equal(tied_matrix, prefix_ + word_embeddings);
         check_equal(tied_bias, head_bias);
     }
@@ -248,8 +248,8 @@ class Loader {
         if (!files_.has(second) || !files_.has(first)) return;
         const StoredTensor &a = files_.holder(first)->at(first), &b = files_.holder(second)->at(second);
         if (a.shape != b.shape || a.element != b.element || std::memcmp(a.data, b.data, a.bytes()) != 0)
-            throw BadInput(text(files_.path(), ": ", second, " ", b.shape, " is not ", first, " ", a.shape,
-                                " once more; only models that tie the two are read"));
+            throw BadInput(files_.path(), ": ", second, " ", b.shape, " is not ", first, " ", a.shape,
+                           " once more; only models that tie the two are read");
         places_[second] = "as " + first;
     }
 

@@ -33,8 +33,8 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
     const BackboneOptions& o = backbone.options;
     const std::string config = hugging_face_config(o, parameters.dtype(), std::max(vocabulary.pad(), 0));
     if (vocabulary.size() > o.vocabulary)
-        throw BadInput(text("the vocabulary has ", vocabulary.size(), " tokens, the model ", o.vocabulary,
-                            "; a row for every token is expected"));
+        throw BadInput("the vocabulary has ", vocabulary.size(), " tokens, the model ", o.vocabulary,
+                       "; a row for every token is expected");
     const HuggingFaceFamily& family = *family_of(o);
     const std::string prefix = text(family.type, ".");
     const int D = o.width / o.heads;
@@ -46,7 +46,7 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
         named.insert(name.path);
         const Tensor* parameter = parameters.find(name.path);
         if (!parameter && name.zeros == 0)
-            throw Error(text("the parameters lack ", name.path, "; those of the backbone are expected"));
+            throw Error("the parameters lack ", name.path, "; those of the backbone are expected");
         const std::string full = (name.of_head() ? "" : prefix) + name.name;
         if (!parameter) {
             tensors.push_back({full, element_of(parameters.dtype()), {name.zeros}});
@@ -72,7 +72,7 @@ void save_hugging_face(const std::string& folder, const Backbone& backbone, cons
     }
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
-    if (failed) throw BadInput(text("cannot make the folder ", folder, ": ", failed.message()));
+    if (failed) throw BadInput("cannot make the folder ", folder, ": ", failed.message());
     write_safetensors(folder + "/model.safetensors", std::move(tensors), {{"format", "pt"}});
     replace_file(folder + "/vocab.txt", vocabulary.lines());
     replace_file(folder + "/config.json", config);

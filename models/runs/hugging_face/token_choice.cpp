@@ -12,22 +12,22 @@ namespace masquerade {
 void TokenChoice::check(int rows, int told) const {
     for (std::size_t i = 0; i < keep.size(); i++)
         if (keep[i] < 0 || keep[i] >= rows)
-            throw BadInput(text("token ", i, " is to be token ", keep[i], " of the model, which has 0 to ", rows - 1,
-                                "; choose among these"));
+            throw BadInput("token ", i, " is to be token ", keep[i], " of the model, which has 0 to ", rows - 1,
+                           "; choose among these");
     const int padding = pad >= 0 ? pad : told;
     if (!keep.empty() && keep[0] != padding)
-        throw BadInput(text("token 0 is to be token ", keep[0], " of the model; it must stay [PAD], token ", padding,
-                            ": put that first"));
+        throw BadInput("token 0 is to be token ", keep[0], " of the model; it must stay [PAD], token ", padding,
+                       ": put that first");
     const int last = kept(rows) - 1;
     for (std::size_t i = 0; i < compounds.size(); i++) {
         const std::string name = text("token ", last + 1 + int(i));
         if (compounds[i].empty() && (unk < 0 || unk > last))
-            throw BadInput(text(name, " is made of no others, and starts as [UNK], but that is token ", unk,
-                                " of 0 to ", last, " that are kept; keep [UNK]"));
+            throw BadInput(name, " is made of no others, and starts as [UNK], but that is token ", unk, " of 0 to ",
+                           last, " that are kept; keep [UNK]");
         for (int part : compounds[i])
             if (part < 0 || part > last)
-                throw BadInput(
-                    text(name, " is to be made of token ", part, "; of 0 to ", last, ", the kept ones, is expected"));
+                throw BadInput(name, " is to be made of token ", part, "; of 0 to ", last,
+                               ", the kept ones, is expected");
     }
 }
 
@@ -72,9 +72,9 @@ ChosenTokens wanted_tokens(const WordPiece& model, const Vocabulary& wanted) {
     for (; id < wanted.size(); id++) {
         const std::string& token = wanted.token(id);
         if (known.id(token) >= 0)
-            throw BadInput(text("line ", id + 1, " of the wanted vocabulary is \"", token,
-                                "\", a token of the model, after the new token \"", wanted.token(first_new),
-                                "\" in line ", first_new + 1, "; put all new tokens last"));
+            throw BadInput("line ", id + 1, " of the wanted vocabulary is \"", token,
+                           "\", a token of the model, after the new token \"", wanted.token(first_new), "\" in line ",
+                           first_new + 1, "; put all new tokens last");
         Tokens parts;
         for (int piece : model.encode(continues(token) ? token.substr(2) : token))
             if (piece != known.unk() && place[piece] >= 0) parts.push_back(place[piece]);
@@ -126,12 +126,12 @@ ChosenTokens pad_first(const WordPiece& reader, int rows) {
 void expect_trainable(const Vocabulary& v, const std::string& source, const std::string& mend) {
     for (int i = 1; i < 4; i++)
         if (v.id(special_tokens[i]) < 0)
-            throw BadInput(text(source, ": the vocabulary has no ", special_tokens[i],
-                                i == 1 ? ": is it a WordPiece vocabulary?" : "; add it as its last line"));
+            throw BadInput(source, ": the vocabulary has no ", special_tokens[i],
+                           i == 1 ? ": is it a WordPiece vocabulary?" : "; add it as its last line");
     if (v.pad() != 0)
-        throw BadInput(text(source, ": the vocabulary has ",
-                            v.pad() < 0 ? text("no [PAD]") : text("[PAD] in line ", v.pad() + 1),
-                            "; training needs it in the first line. This makes one that has it there: ", mend));
+        throw BadInput(source, ": the vocabulary has ",
+                       v.pad() < 0 ? text("no [PAD]") : text("[PAD] in line ", v.pad() + 1),
+                       "; training needs it in the first line. This makes one that has it there: ", mend);
 }
 
 Vocabulary first_tokens(const Vocabulary& vocabulary, int rows) {
