@@ -72,6 +72,11 @@ class Handles {
 };
 Handles<masquerade_run>& runs();
 Handles<masquerade_tokenizer>& tokenizers();
+// Like call(), for a function with a handle: calls body() with what the handle stands for.
+template <class Handle, class Body>
+int call_with(const Handles<Handle>& opened, const Handle* handle, Body body) {
+    return call([&] { body(*opened.at(handle)); });
+}
 
 // Sets the options of the device and of the threads that a call asks for, and returns the device.
 struct DeviceOptions {

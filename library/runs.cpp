@@ -61,12 +61,10 @@ std::string written(masquerade_run& of, const Strings& lines, const char* const*
                                " samples, which read no lines; ",
                                of.family->options & Family::of_latents ? "reconstruct=true reads them"
                                                                        : "expected no lines");
-            const std::size_t count = writer.samples > 0 ? std::size_t(writer.samples) : lines.size();
-            for (std::size_t first = 0; first < count; first += lines_together) {
-                const std::size_t end = std::min(count, first + lines_together);
-                all += writer.write(writer.samples > 0 ? Strings(end - first)
-                                                       : Strings(lines.begin() + first, lines.begin() + end),
-                                    std::uint32_t(first));
+            const Strings asked = writer.samples > 0 ? Strings(writer.samples) : lines;
+            for (std::size_t first = 0; first < asked.size(); first += lines_together) {
+                const std::size_t end = std::min(asked.size(), first + lines_together);
+                all += writer.write({asked.begin() + first, asked.begin() + end}, first);
             }
             writer.finish();
         });
@@ -124,9 +122,7 @@ int masquerade_close(masquerade_run* run) {
 }
 
 int masquerade_describe(masquerade_run* run, char** json) {
-    return call([&] {
-        const auto held = runs().at(run);
-        const masquerade_run& of = *held;
+    return call_with(runs(), run, [&](const masquerade_run& of) {
         expect(json, "json");
         Config config;
         of.run->settings_to_change().declare(config);
@@ -144,9 +140,7 @@ int masquerade_describe(masquerade_run* run, char** json) {
 
 int masquerade_encode(masquerade_run* run, const char* const* lines, size_t count, const char* const* options,
                       masquerade_array* vectors) {
-    return call([&] {
-        const auto held = runs().at(run);
-        const masquerade_run& of = *held;
+    return call_with(runs(), run, [&](const masquerade_run& of) {
         expect(vectors, "vectors");
         std::string states;
         VectorChoice which;
@@ -172,9 +166,7 @@ int masquerade_encode(masquerade_run* run, const char* const* lines, size_t coun
 }
 
 int masquerade_decode(masquerade_run* run, const masquerade_array* latents, const char* const* options, char** lines) {
-    return call([&] {
-        const auto held = runs().at(run);
-        masquerade_run& of = *held;
+    return call_with(runs(), run, [&](masquerade_run& of) {
         expect(lines, "text");
         const auto rows = std::make_shared<Matrix>();
         rows->numbers = numbers_in(latents, "latents", 2, {MASQUERADE_FLOAT64, MASQUERADE_FLOAT32});
@@ -200,9 +192,7 @@ int masquerade_decode(masquerade_run* run, const masquerade_array* latents, cons
 
 int masquerade_generate(masquerade_run* run, const char* const* lines, size_t count, const char* const* options,
                         char** out) {
-    return call([&] {
-        const auto held = runs().at(run);
-        masquerade_run& of = *held;
+    return call_with(runs(), run, [&](masquerade_run& of) {
         expect(out, "text");
         give(written(of, lines_of(lines, count), options, [](Writing&) {}), out);
     });
@@ -210,9 +200,7 @@ int masquerade_generate(masquerade_run* run, const char* const* lines, size_t co
 
 int masquerade_score(masquerade_run* run, const char* const* lines, size_t count, const char* const* options,
                      masquerade_array* scores) {
-    return call([&] {
-        const auto held = runs().at(run);
-        const masquerade_run& of = *held;
+    return call_with(runs(), run, [&](const masquerade_run& of) {
         expect(scores, "scores");
         Numbers all;
         for (const LineScore& s : scores_of(of, lines_of(lines, count), options))
@@ -223,9 +211,7 @@ int masquerade_score(masquerade_run* run, const char* const* lines, size_t count
 
 int masquerade_score_tokens(masquerade_run* run, const char* line, const char* const* options, masquerade_array* nats,
                             char** tokens) {
-    return call([&] {
-        const auto held = runs().at(run);
-        const masquerade_run& of = *held;
+    return call_with(runs(), run, [&](const masquerade_run& of) {
         expect(nats, "nats");
         expect(tokens, "tokens");
         const LineScore score = scores_of(of, {line_of(line)}, options).at(0);
@@ -239,9 +225,7 @@ int masquerade_score_tokens(masquerade_run* run, const char* line, const char* c
 }
 
 int masquerade_attention(masquerade_run* run, const char* line, masquerade_use_attention use, void* user) {
-    return call([&] {
-        const auto held = runs().at(run);
-        masquerade_run& of = *held;
+    return call_with(runs(), run, [&](masquerade_run& of) {
         const std::string given = line_of(line);
         if (!use) throw BadUsage("the argument use is NULL");
         if (of.run->parameters.device() != Device::cpu)

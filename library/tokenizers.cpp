@@ -28,10 +28,9 @@ int masquerade_open_tokenizer(const char* path, const char* const* options, masq
 }
 
 int masquerade_tokenizer_of(masquerade_run* run, masquerade_tokenizer** tokenizer) {
-    return call([&] {
-        const auto held = runs().at(run);
+    return call_with(runs(), run, [&](const masquerade_run& of) {
         expect(tokenizer, "tokenizer");
-        *tokenizer = tokenizers().add({std::make_unique<WordPiece>(held->run->tokenizer)});
+        *tokenizer = tokenizers().add({std::make_unique<WordPiece>(of.run->tokenizer)});
     });
 }
 
@@ -41,9 +40,7 @@ int masquerade_close_tokenizer(masquerade_tokenizer* tokenizer) {
 
 int masquerade_tokenize(masquerade_tokenizer* tokenizer, const char* line, const char* const* options,
                         masquerade_array* tokens) {
-    return call([&] {
-        const auto held = tokenizers().at(tokenizer);
-        const WordPiece& reader = *held->reader;
+    return call_with(tokenizers(), tokenizer, [&](const masquerade_tokenizer& of) {
         const std::string given = line_of(line);
         expect(tokens, "tokens");
         bool characters = false;
@@ -51,7 +48,7 @@ int masquerade_tokenize(masquerade_tokenizer* tokenizer, const char* line, const
             options,
             [&](Options& app) { app.flag("--characters", characters, "offsets in code points instead of bytes"); },
             [&] {
-                std::vector<Piece> pieces = reader.encode_pieces(given);
+                std::vector<Piece> pieces = of.reader->encode_pieces(given);
                 if (characters) to_code_points(given, pieces);
                 std::vector<int> all;
                 for (const Piece& p : pieces) all.insert(all.end(), {p.id, p.begin, p.end});
@@ -61,10 +58,9 @@ int masquerade_tokenize(masquerade_tokenizer* tokenizer, const char* line, const
 }
 
 int masquerade_detokenize(masquerade_tokenizer* tokenizer, const masquerade_array* ids, char** out) {
-    return call([&] {
-        const auto held = tokenizers().at(tokenizer);
-        const WordPiece& reader = *held->reader;
+    return call_with(tokenizers(), tokenizer, [&](const masquerade_tokenizer& of) {
         expect(out, "text");
+        const WordPiece& reader = *of.reader;
         const Numbers numbers = numbers_in(ids, "ids", 1, {MASQUERADE_INT32});
         for (double id : numbers)
             if (id < 0 || id >= reader.vocabulary().size())
@@ -75,10 +71,9 @@ int masquerade_detokenize(masquerade_tokenizer* tokenizer, const masquerade_arra
 }
 
 int masquerade_vocabulary(masquerade_tokenizer* tokenizer, char** tokens) {
-    return call([&] {
-        const auto held = tokenizers().at(tokenizer);
+    return call_with(tokenizers(), tokenizer, [&](const masquerade_tokenizer& of) {
         expect(tokens, "tokens");
-        give(as_lines(held->reader->vocabulary().tokens()), tokens);
+        give(as_lines(of.reader->vocabulary().tokens()), tokens);
     });
 }
 

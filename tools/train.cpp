@@ -15,10 +15,10 @@
 #include "engine/io/checkpoint.h"
 #include "engine/tape/trace.h"
 #include "models/runs/origin.h"
-#include "models/runs/training.h"
 #include "tools/help.h"
 #include "tools/program.h"
 #include "tools/say.h"
+#include "tools/train_options.h"
 
 #ifndef COMMIT
 #define COMMIT ""  // the Makefile sets the commit of the sources
@@ -28,13 +28,10 @@ using namespace masquerade;
 
 namespace {
 
-struct Arguments {
+struct Arguments : TrainingOptions {
     Options given;
-    NewTraining wanted;  // wanted.words: the model's name and key=value pairs
-    std::string resume, precision, trace, fit_prior;
+    std::string precision, trace, fit_prior;
     std::string command;  // the command line, as the user could type it into a shell
-    std::int64_t steps = 0;
-    double minutes = -1;
     bool dry_run = false;
 };
 
@@ -62,12 +59,12 @@ std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
             a.given, {"--resume", "words", "--steps", "--minutes", "--threads", "--device", "--patience", "--trace"},
             "--resume keeps the settings of the run: it can be combined only with --steps, --minutes, --threads, "
             "--device, --trace and settings of the optimiser (learning_rate=...)");
-        return std::make_unique<Training>(a.resume, a.wanted.words, common.device);
+    } else {
+        if (!a.precision.empty()) a.wanted.words.push_back("precision=" + a.precision);
+        if (common.seed_given) a.wanted.words.push_back("seed=" + std::to_string(common.seed));
     }
-    if (!a.precision.empty()) a.wanted.words.push_back("precision=" + a.precision);
-    if (common.seed_given) a.wanted.words.push_back("seed=" + std::to_string(common.seed));
     a.wanted.device = common.device;
-    return std::make_unique<Training>(a.wanted);
+    return a.training();
 }
 
 // Like say(), but wraps the lines to the width of the terminal if standard output is one.
@@ -84,7 +81,6 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     Training& t = *made;
     t.command = a.command;
     t.commit = COMMIT;
-    t.limit(a.steps, a.minutes);
     const std::string lines = t.text.lines() == 0
                                   ? ""
                                   : fmt::format("{} {} to train on, {} held out; ", t.text.lines(),
@@ -202,26 +198,12 @@ int main(int argc, char** argv) {
             app.heading(often);
             app.value("words", a.wanted.words, "[MODEL] [KEY=VALUE ...]",
                       "a model (default: univae) or an objective, then settings as key=value");
-            app.input(
-                "--data", a.wanted.data, "FILE",
-                "one sentence or source<TAB>target per line (default: the text in corpus/), or a folder written by "
-                "./tokenize --pack");
-            app.input(
-                "--init", a.wanted.initial, "FOLDER",
-                "start with the weights and vocabulary of a run or of a Hugging Face BERT, RoFormer or NomicBERT");
-            app.output("--out", a.wanted.out, "DIR", "run folder (default: runs/MODEL-NNN)");
-            app.input("--resume", a.resume, "DIR",
-                      "continue a run: an interrupted one to its planned end, a finished one for ten more minutes");
-            app.number("--minutes", a.minutes, 0.0, 1e6,
-                       "stop after M minutes (default: 10 for a new run; 0: no limit)", "M");
+            a.declare(app);
             app.flag("--dry-run", a.dry_run, "print sizes, memory and the first batch; create no files");
             app.heading(rarely);
-            app.input("--config", a.wanted.config, "FILE", "settings from a file; key=value overrides it");
-            app.input("--dev", a.wanted.held_out, "FILE", "held-out text (default: one line in fifty)");
-            app.input("--vocab", a.wanted.vocabulary, "FILE",
-                      "vocab.txt, tokenizer.json or their folder (default: learned from the text)");
+            a.declare_more(app);
             app.input("--fit-prior", a.fit_prior, "RUN", "train nothing: fit the latent prior of this run again");
-            app.number("--steps", a.steps, std::int64_t(1), std::int64_t(1) << 40, "stop after N steps");
+            a.declare_steps(app);
             app.choice("--precision", a.precision, {"f32", "bf16"},
                        "f32, or bf16 with f32 master weights (default: bf16 if the device multiplies it fast)", "TYPE");
             app.choice("--trace", a.trace, {"nan"}, "nan: stop at the first number that is not finite", "WHAT");
