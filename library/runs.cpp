@@ -33,9 +33,7 @@ std::unique_ptr<Run> foreign_run(const Family& family, const std::string& path, 
     const WordPiece reader = start->tokenizer();
     std::unique_ptr<Run> run = family.fresh(*settings, reader.vocabulary(), storage, device);
     run->tokenizer = reader;
-    std::string warning;
-    log_line("note: ", path, ": ", start->give_weights(*run, &warning), "; lines are cut at ", longest, " tokens");
-    if (!warning.empty()) log_line("warning: ", warning);
+    log_line("note: ", path, ": ", start->give_weights(*run), "; lines are cut at ", longest, " tokens");
     run->parameters.freeze();
     return run;
 }

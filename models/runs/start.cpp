@@ -185,11 +185,7 @@ void Start::expect_same_sizes(const Stacks& ours) const {
     if (theirs.decoder) same("rotary_cross", crossing(theirs), crossing(ours));
 }
 
-WordPiece Start::tokenizer() const {
-    return chosen_     ? with_tokens(all_tokens(), chosen_->vocabulary)
-           : extended_ ? with_tokens(all_tokens(), *extended_)
-                       : all_tokens();
-}
+WordPiece Start::tokenizer() const { return vocabulary_ ? with_tokens(all_tokens(), *vocabulary_) : all_tokens(); }
 
 void Start::extend(const RunSettings& settings, const std::string& task) {
     const WordPiece reader = all_tokens();
@@ -209,7 +205,7 @@ void Start::extend(const RunSettings& settings, const std::string& task) {
     }
     // If the old vocabulary has none of the answers, the head has not learned any answer, and is not copied either.
     if (!answers.empty() && wanted.size() == known.size() + int(answers.size())) new_head_ = true;
-    if (wanted.lines() != known.lines()) extended_ = std::move(wanted);
+    if (wanted.lines() != known.lines()) vocabulary_ = std::move(wanted);
 }
 
 void Start::keep(const TrainingText& t) {
@@ -223,7 +219,8 @@ void Start::keep(const TrainingText& t) {
             for (int id : reader.encode(line)) used.insert(id);
     Strings tokens;
     for (int id : used) tokens.push_back(v.token(id));
-    chosen_ = wanted_tokens(reader, Vocabulary(std::move(tokens)));
+    vocabulary_ = Vocabulary(std::move(tokens));
+    kept_ = true;
 }
 
 // Copies the rows of the tokens that the new vocabulary takes from the old one, and then those of the numbers behind
@@ -238,33 +235,25 @@ void Start::copy_tokens(const View& from, const View& to) const {
     const double drawn = size(all), larger = drawn > 0 ? size(known) / drawn : 1;
     for (double& x : all) x *= larger;
     const WordPiece reader = all_tokens();
-    const Vocabulary& theirs = reader.vocabulary();
-    const std::size_t E = known.size() / std::size_t(from.shape[0]);
-    std::size_t ours = std::size_t(theirs.size());
-    if (chosen_) {
-        const Numbers chosen = choose_rows(chosen_->choice, known, int(from.shape[0]));
-        std::copy(chosen.begin(), chosen.end(), all.begin());
-        ours = std::size_t(chosen_->vocabulary.size());
-    } else {
-        for (std::size_t id = 0; id < std::size_t(theirs.size()); id++)
-            if (const int to_id = extended_ ? extended_->id(theirs.token(int(id))) : int(id); to_id >= 0)
-                std::copy_n(known.data() + id * E, E, all.data() + to_id * E);
-        if (extended_) ours = std::size_t(extended_->size());
-    }
-    const std::size_t behind = std::size_t(theirs.size()) * E;
-    const std::size_t numbers = std::min(known.size() - behind, all.size() - ours * E);
-    std::copy_n(known.data() + behind, numbers, all.data() + ours * E);
+    const Vocabulary &theirs = reader.vocabulary(), &ours = vocabulary_ ? *vocabulary_ : theirs;
+    const std::size_t E = known.size() / from.shape[0];
+    for (int id = 0; id < theirs.size(); id++)
+        if (const int to_id = vocabulary_ ? ours.id(theirs.token(id)) : id; to_id >= 0)
+            std::copy_n(known.data() + id * E, E, all.data() + to_id * E);
+    const std::size_t behind = theirs.size() * E, behind_ours = ours.size() * E;
+    const std::size_t numbers = std::min(known.size() - behind, all.size() - behind_ours);
+    std::copy_n(known.data() + behind, numbers, all.data() + behind_ours);
     write_numbers(to, all.data());
 }
 
 void Start::copy_of(const Tensor& given, const View& to) const {
     const View from = weights().master(given);
-    const bool others = chosen_ || extended_ || from.shape[0] != to.shape[0];
+    const bool others = vocabulary_ || from.shape[0] != to.shape[0];
     if (a_row_for_each_token(given.path) && others) return copy_tokens(from, to);
     copy(from, to);
 }
 
-std::string Start::give_weights(Run& run, std::string* warning) const {
+std::string Start::give_weights(Run& run) const {
     const Stacks theirs = stacks(), ours = run.stacks();
     expect_same_sizes(ours);
     const bool from_one = !theirs.decoder;
@@ -328,9 +317,9 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
         if (attention_of(path, theirs) && from.tensor->needs_grad) lost.insert(from.part.name);
         left.insert(attention_of(path, theirs) || added.empty() ? from.part.name : added);
     }
-    if (!lost.empty() && warning)
-        *warning = text(source(), ": the attention of this model has no place for ", joined_parts(std::move(lost)),
-                        "; what these parameters have learned is lost");
+    if (!lost.empty())
+        log_line("warning: ", source(), ": the attention of this model has no place for ",
+                 joined_parts(std::move(lost)), "; what these parameters have learned is lost");
 
     std::string taken = layers(ours.first.layers, theirs.first.layers), made;
     if (ours.decoder)
@@ -345,15 +334,11 @@ std::string Start::give_weights(Run& run, std::string* warning) const {
     list("new", fresh);
     list("left out", left);
     const WordPiece reader = all_tokens();
-    const Vocabulary& all = reader.vocabulary();
-    int shared = chosen_ ? chosen_->vocabulary.size() : all.size();
-    if (extended_) {
-        shared = 0;
-        for (int id = 0; id < all.size(); id++) shared += extended_->id(all.token(id)) >= 0;
-    }
-    if (chosen_ || shared < all.size()) made += text("; ", shared, " of ", all.size(), " tokens");
-    if (extended_ && extended_->size() > shared)
-        made += text("; ", extended_->size() - shared, " tokens that it does not know");
+    const Vocabulary &all = reader.vocabulary(), &own = vocabulary_ ? *vocabulary_ : all;
+    int shared = 0;
+    for (int id = 0; id < own.size(); id++) shared += all.id(own.token(id)) >= 0;
+    if (kept_ || shared < all.size()) made += text("; ", shared, " of ", all.size(), " tokens");
+    if (own.size() > shared) made += text("; ", own.size() - shared, " tokens that it does not know");
     return taken + made;
 }
 

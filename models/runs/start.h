@@ -39,11 +39,11 @@ class Start {
     // from a run, with RunSettings::adopt_reading(); from a Hugging Face checkpoint, only `cased`.
     virtual void adopt(RunSettings& settings) const = 0;
     // Copies the weights into the run. Returns a text for the user that lists three kinds of parts: copied, initialised
-    // at random, and left out because the run has no such parameters. If trained attention parameters were left out and
-    // `warning` is not null, sets *warning to a message. Two differences are allowed: the run may have fewer layers
+    // at random, and left out because the run has no such parameters. If trained attention parameters were left out,
+    // logs a warning. Two differences are allowed: the run may have fewer layers
     // than the weights, and a run whose kind of attention does not support rotary positions may have a position table
     // instead. Throws BadInput if any other size differs.
-    std::string give_weights(Run& run, std::string* warning = nullptr) const;
+    std::string give_weights(Run& run) const;
 
     // Opens the folder of a run or of a Hugging Face checkpoint. Throws BadInput if the folder is neither.
     static std::unique_ptr<Start> open(const std::string& path);
@@ -63,9 +63,9 @@ class Start {
     void copy_of(const Tensor& given, const View& to) const;
     void copy_tokens(const View& from, const View& to) const;
 
-    std::optional<ChosenTokens> chosen_;
-    std::optional<Vocabulary> extended_;
-    bool new_head_ = false;  // whether extend() decided not to copy the head
+    std::optional<Vocabulary> vocabulary_;  // that of the new model, if keep() or extend() has changed it
+    bool kept_ = false;                     // whether keep() has chosen it
+    bool new_head_ = false;                 // whether extend() decided not to copy the head
 };
 
 }  // namespace masquerade

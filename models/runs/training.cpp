@@ -176,9 +176,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
     if (text.packed) expect_same_reading(run->tokenizer, *text.packed, wanted.data);
     if (start) {
         initial = start->source();
-        std::string warning;
-        was_given = start->give_weights(*run, &warning);
-        if (!warning.empty()) log_line("warning: ", warning);
+        was_given = start->give_weights(*run);
     }
     task = run->task(text);
     run->complete(text.origin);

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "engine/base/log.h"
 #include "engine/io/safetensors.h"
 #include "engine/tensor/copy.h"
 #include "models/latent/latent.h"
@@ -32,16 +33,26 @@ struct Trained {
     R& run() { return training.run; }
 };
 
+// While an object of this class exists, `logged` gets the lines of the log.
+std::string logged;
+struct LogKept {
+    LogKept() {
+        logged.clear();
+        log_sink = [](const char* line) { logged += line; };
+    }
+    ~LogKept() { log_sink = nullptr; }
+};
+
 // Returns a new run with the sizes of the start's weights, after `change` has changed its settings. `said` is the
-// description of the copied weights.
+// description of the copied weights, with what was logged.
 template <class R, class Settings, class Change>
 std::unique_ptr<R> started(const Start& start, Settings s, std::string& said, Change change) {
     start.adopt(s);
     change(s);
     auto run = std::make_unique<R>(s, start.tokenizer().vocabulary());
-    std::string warning;
-    said = start.give_weights(*run, &warning);
-    if (!warning.empty()) said += "; warning: " + warning;
+    const LogKept log;
+    said = start.give_weights(*run);
+    if (!logged.empty()) said += "; " + logged;
     return run;
 }
 template <class R, class Settings>
