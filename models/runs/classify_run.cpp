@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "engine/base/named.h"
 #include "engine/base/processes.h"
@@ -16,8 +15,6 @@
 
 namespace masquerade {
 namespace {
-
-double sum_of(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
 class ClassifyTask : public NumberedTask {
   public:

@@ -154,20 +154,16 @@ std::vector<Hypotheses> InsertionRun::write(const Sentences& sources, SearchOpti
 Strings InsertionRun::write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t,
                                   std::vector<Measure>& rows) const {
     Strings lines;
-    struct Counts {
-        double rounds = 0, passes = 0, fewest = 0, ended = 0;
-        void add(const Counts& c) { rounds += c.rounds, passes += c.passes, fewest += c.fewest, ended += c.ended; }
-    } own, all;
+    double rounds = 0, passes = 0, fewest = 0, ended = 0;  // sums over the lines of this process
     for (const Written& w : insert(own_part(sources, 64), options)) {
         lines.push_back(decode(w.tokens));
-        own.add({double(w.rounds), double(w.passes()), double(fewest_rounds(int(w.tokens.size()))), double(w.ended)});
+        rounds += w.rounds, passes += w.passes(), fewest += fewest_rounds(w.tokens.size()), ended += w.ended;
     }
-    for (const Counts& of_process : gather_values(own)) all.add(of_process);
     const double n = sources.size();
-    rows.push_back({"rounds", all.rounds / n, "", "of insertion, mean"});
-    rows.push_back({"rounds.fewest", all.fewest / n, "", "floor(log2 tokens) + 1, mean"});
-    rows.push_back({"passes", all.passes / n, "", "of the decoder, mean"});
-    rows.push_back({"ended", 100 * all.ended / n, "%", "by itself"});
+    rows.insert(rows.end(), {{"rounds", sum_over_processes(rounds) / n, "", "of insertion, mean"},
+                             {"rounds.fewest", sum_over_processes(fewest) / n, "", "floor(log2 tokens) + 1, mean"},
+                             {"passes", sum_over_processes(passes) / n, "", "of the decoder, mean"},
+                             {"ended", 100 * sum_over_processes(ended) / n, "%", "by itself"}});
     return gather_lists(lines);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The options of ./evaluate, and the table of measures that it prints, for all families of models.
 #pragma once
+#include <numeric>
 #include <optional>
 
+#include "engine/base/processes.h"
 #include "engine/tensor/device.h"
 #include "models/writing/search.h"
 #include "tokenizer/wordpiece.h"
@@ -52,6 +54,12 @@ struct Measuring {
     bool characters = false;
     std::string outputs;
 };
+
+inline double sum_of(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
+// Returns the sum of the numbers that all processes pass.
+inline double sum_over_processes(double own, int line = __builtin_LINE()) {
+    return sum_of(gather_numbers({own}, line));
+}
 
 // Encodes and decodes each line. The results have the form of generated lines (for example, in spaces and case), so the
 // two can be compared. Words that are not in the vocabulary do not become [UNK] (WordPiece::reading).

@@ -189,12 +189,20 @@ Tokens special_ids(const Vocabulary& v) {
     return all;
 }
 
+std::vector<Sentence> Run::sentences(const Strings& lines, const Strings& targets) const {
+    return encode_pairs(tokenizer, lines, targets, common().source_limit().tokens, common().target_limit().tokens);
+}
+
+std::shared_ptr<const SentenceList> Run::training_sentences(const TrainingText& t, bool targets) const {
+    return t.sentences(tokenizer, common().source_limit().tokens, common().target_limit().tokens, targets);
+}
+
 void Run::use_moving_average() {
     if (common().train.ema == 0) return;
     if (const std::string path = step_folder + "/state.safetensors"; !std::filesystem::exists(path))
         return log_line("warning: ", path,
                         " is missing: the weights are those of the last step and not their moving average (ema)");
-    const RunFolder folder = RunFolder::open(std::filesystem::path(step_folder).parent_path().string());
+    const RunFolder folder = RunFolder::open(step_folder);
     const TensorFile state = open_state(folder, step, parameters);
     const Buffer all = Buffer::zeros(parameters.values().bytes(), parameters.device());
     const View average = parameters.flat(all, average_of_weights);
@@ -206,7 +214,7 @@ void Run::use_moving_average() {
 }
 
 void Run::average_checkpoints(int count) {
-    const RunFolder folder = RunFolder::open(std::filesystem::path(step_folder).parent_path().string());
+    const RunFolder folder = RunFolder::open(step_folder);
     std::vector<std::int64_t> steps = folder.steps();
     steps.erase(std::upper_bound(steps.begin(), steps.end(), step), steps.end());
     if (int(steps.size()) < count)

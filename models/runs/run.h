@@ -156,6 +156,10 @@ class Run {
     // Returns a command that generates text with the run in this folder; empty if the run was not trained to generate.
     virtual std::string writing_command(const std::string& folder) const = 0;
 
+    // Encodes lines or, if targets are given, pairs.
+    std::vector<Sentence> sentences(const Strings& lines, const Strings& targets = {}) const;
+    // Returns the sentences of the training text. If `targets` is false, their targets are left out.
+    std::shared_ptr<const SentenceList> training_sentences(const TrainingText& text, bool targets = true) const;
     std::string decode(const Tokens& tokens) const { return tokenizer.decode(tokens); }
     Strings pieces_of(const Tokens& tokens) const {  // the text of each token
         Strings all;

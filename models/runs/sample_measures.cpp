@@ -16,6 +16,10 @@ Judge::Judge(const std::string& path, Device device) {
         throw BadUsage("--judge: ", path, " is no language model; a run of ./train unilm objective=lm is expected");
 }
 
+std::unique_ptr<const Judge> judge_of(const Measuring& how) {
+    return how.judge.empty() ? nullptr : std::make_unique<const Judge>(how.judge, how.device);
+}
+
 Strings Judge::whole(const Strings& lines) const {
     const std::vector<Lost> lost = lost_in(run_->tokenizer, lines, run_->settings.max_length);
     Strings whole;

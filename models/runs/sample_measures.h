@@ -22,6 +22,7 @@ class Judge {
   private:
     std::unique_ptr<UniLmRun> run_;
 };
+std::unique_ptr<const Judge> judge_of(const Measuring& how);  // that of --judge; null if it is not given
 
 // Returns the lines that the model should generate: the targets if there are pairs, else the lines themselves.
 inline const Strings& reference_lines(const Strings& lines, const Strings& targets) {

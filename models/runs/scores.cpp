@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/tensor/numbers.h"
 #include "models/runs/target_run.h"
 #include "models/runs/univae_run.h"
 #include "models/runs/writer.h"
@@ -11,27 +10,39 @@
 
 namespace masquerade {
 
-std::vector<LineScore> Run::scores(const Strings&, int, std::uint64_t) const {
-    throw BadUsage("a run of ", common().family(), " has no likelihood of lines of text");
-}
+namespace {
 
-std::vector<LineScore> TargetRun::scores(const Strings& lines, int, std::uint64_t seed) const {
-    if (lines.empty()) return {};
-    const Split split = at_tabs(lines);
-    const bool pairs = !split.right[0].empty();
+// Returns the parts of lines that are all pairs or, if `pairs` is false, all texts without a target. Throws BadInput if
+// a line is different; the message ends with `why` if it is not the first line.
+Split split_alike(const Strings& lines, bool pairs, const char* why) {
+    Split split = at_tabs(lines);
     for (std::size_t i = 0; i < lines.size(); i++)
         if (split.left[i].empty() || split.right[i].empty() == pairs)
             throw BadInput("line ", i + 1, " has ",
                            split.left[i].empty() ? "no text"
                            : pairs               ? "no target"
                                                  : "a target",
-                           "; expected ", pairs ? "source<TAB>target" : "a text", i > 0 ? ", as line 1 is" : "");
+                           "; expected ", pairs ? "source<TAB>target" : "a text", i > 0 ? why : "");
+    if (!pairs) split.right.clear();
+    return split;
+}
+
+}  // namespace
+
+std::vector<LineScore> Run::scores(const Strings&, int, std::uint64_t) const {
+    throw BadUsage("a run of ", common().family(), " has no likelihood of lines of text");
+}
+
+std::vector<LineScore> TargetRun::scores(const Strings& lines, int, std::uint64_t seed) const {
+    if (lines.empty()) return {};
+    const bool pairs = !at_tabs({lines[0]}).right[0].empty();
+    const Split split = split_alike(lines, pairs, ", as line 1 is");
     const auto part = std::find_if(mixture.parts.begin(), mixture.parts.end(), [&](const ObjectiveMixture::Part& p) {
         return pairs || !p.objective->has(Objective::pairs);
     });
     if (part == mixture.parts.end()) refuse_sentences("the text");
     const Objective& objective = *part->objective;
-    const std::vector<Sentence> read = sentences(split.left, pairs ? split.right : Strings());
+    const std::vector<Sentence> read = sentences(split.left, split.right);
     std::vector<LineScore> all;
     if (objective.has(Objective::bound)) {
         for (const Sentence& s : read) {
@@ -43,24 +54,17 @@ std::vector<LineScore> TargetRun::scores(const Strings& lines, int, std::uint64_
     if (objective.has(Objective::canvases))
         throw BadUsage("a run of ", common().family(),
                        " has no likelihood of a line, which is a sum over all orders of insertion");
-    const ObjectiveOptions options = measured_options();
-    each_own_batch(
-        net().head_stack(), pointers_to(read), 32, [&](const auto& few) { return objective.batch(few, 0, options); },
-        [&](Tape& tape, const Batch& batch, std::size_t) {
-            tape.begin("scores");
-            const TargetNet::Losses losses = net().losses(tape, batch);
-            const Numbers numbers = numbers_of(losses.each->view());
-            for (int d = 0; d < batch.documents; d++) {
-                LineScore& s = all.emplace_back();
-                const auto [from, to] = std::pair(batch.labels.begin[d], batch.labels.begin[d + 1]);
-                s.labels.assign(batch.labels.tokens.begin() + from, batch.labels.tokens.begin() + to);
-                s.each.assign(numbers.begin() + from, numbers.begin() + to);
-                s.nats = std::accumulate(s.each.begin(), s.each.end(), 0.0);
-                s.tokens = to - from;
-            }
-            tape.end();
-        },
-        [&](const Sentence& s) { return objective.rows(s, options); });
+    each_measured_batch(objective, pointers_to(read), measured_options(),
+                        [&](const Batch& batch, const Numbers& losses) {
+                            for (int d = 0; d < batch.documents; d++) {
+                                LineScore& s = all.emplace_back();
+                                const auto [from, to] = std::pair(batch.labels.begin[d], batch.labels.begin[d + 1]);
+                                s.labels.assign(batch.labels.tokens.begin() + from, batch.labels.tokens.begin() + to);
+                                s.each.assign(losses.begin() + from, losses.begin() + to);
+                                s.nats = std::accumulate(s.each.begin(), s.each.end(), 0.0);
+                                s.tokens = to - from;
+                            }
+                        });
     return all;
 }
 
@@ -70,15 +74,8 @@ std::vector<LineScore> UniVaeRun::scores(const Strings& lines, int importance, s
         throw BadUsage("no likelihood of lines can be estimated with this run: ",
                        model.insertion || model.unmasks() ? "its decoder half writes in any order"
                                                           : "its latents have no density");
-    const Split split = at_tabs(lines);
-    for (std::size_t i = 0; i < lines.size(); i++)
-        if (split.left[i].empty() || split.right[i].empty() == settings.pairs)
-            throw BadInput("line ", i + 1, " has ",
-                           split.left[i].empty() ? "no text"
-                           : settings.pairs      ? "no target"
-                                                 : "a target",
-                           "; expected ", settings.pairs ? "source<TAB>target" : "a text");
-    const std::vector<Sentence> read = sentences(split.left, settings.pairs ? split.right : Strings());
+    const Split split = split_alike(lines, settings.pairs, "");
+    const std::vector<Sentence> read = sentences(split.left, split.right);
     const Numbers nats = importance_weighted_nll(model, pointers_to(read), importance, seed);
     std::vector<LineScore> all;
     for (std::size_t i = 0; i < read.size(); i++)

@@ -71,22 +71,21 @@ Strings TargetRun::write_lines(const Sentences& sources, const SearchOptions& op
                                std::vector<Measure>& rows) const {
     Strings lines;
     if (unmasks(options)) {
-        struct Counts {
-            double passes = 0, tokens = 0, ended = 0;
-        } own, all;
+        double passes = 0, tokens = 0, ended = 0;  // sums over the lines of this process
         for (const std::vector<Written>& samples : unmask(own_part(sources, 64), options, seed)) {
             const Written& w = samples.at(0);
             lines.push_back(decode(w.tokens));
-            own = {own.passes + w.rounds + w.rounds_of_others + (counter() != nullptr),
-                   own.tokens + double(w.tokens.size()), own.ended + w.ended};
+            passes += w.rounds + w.rounds_of_others + (counter() != nullptr);
+            tokens += w.tokens.size();
+            ended += w.ended;
         }
-        for (const Counts& c : gather_values(own))
-            all = {all.passes + c.passes, all.tokens + c.tokens, all.ended + c.ended};
-        const double n = sources.size();
-        rows.push_back({"passes", all.passes / n, "", "of the model, mean"});
-        rows.push_back({"tokens_per_pass", all.tokens / std::max(1.0, all.passes), "", "written, without the end"});
+        const double n = sources.size(), all_passes = sum_over_processes(passes);
+        rows.push_back({"passes", all_passes / n, "", "of the model, mean"});
+        rows.push_back({"tokens_per_pass", sum_over_processes(tokens) / std::max(1.0, all_passes), "",
+                        "written, without the end"});
         if (!draws_length())
-            rows.push_back({"ended", 100 * all.ended / n, "%", "with [SEP] at a place that was written"});
+            rows.push_back(
+                {"ended", 100 * sum_over_processes(ended) / n, "%", "with [SEP] at a place that was written"});
         return gather_lists(lines);
     }
     refuse_unmasking(options, no_lengths);
@@ -121,8 +120,7 @@ Measures TargetRun::measures(const Measuring& how) {
                        " is of runs that generate texts from nothing, which this run of objective=", objective(),
                        " does not");
     if (!sampling && !how.judge.empty()) throw BadUsage("--judge measures samples: give --samples N as well");
-    const std::optional<Judge> judge =
-        how.judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, how.judge, how.device);
+    const std::unique_ptr<const Judge> judge = judge_of(how);
     TrainingText t = read_again(origin_of(run_json, how.run + "/run.json"));
     if (!how.data.empty()) {
         Text given = read_text(how.data);
@@ -156,8 +154,9 @@ Measures TargetRun::measures(const Measuring& how) {
         const Objective& objective = *part.objective;
         if (!pairs && objective.has(Objective::pairs)) continue;
         const std::string name = objective.name;
-        const auto scored = [&](std::int64_t tokens) {
-            rows.push_back({name + ".tokens", double(tokens), "", "scored"});
+        const auto add = [&](const char* key, double value, const char* unit, const std::string& meaning,
+                             const Numbers& interval = {}) {
+            rows.push_back({name + key, value, unit, meaning, {}, interval});
         };
         if (objective.has(Objective::bound)) {
             const LikelihoodBound bound = this->bound(objective, all, how.seed);
@@ -165,34 +164,24 @@ Measures TargetRun::measures(const Measuring& how) {
             const bool length_given = draws_length(objective);
             const char* const what =
                 length_given ? "-log p, given the length, is at most this" : "-log p is at most this";
-            scored(bound.tokens);
-            rows.push_back({name + ".bound", mean, "nats/token", what, {}, {low, high}});
-            rows.push_back(
-                {name + ".noise", bound.noise, "nats/token", "at most, of the bound, by the random hidden tokens"});
-            rows.push_back({name + ".perplexity",
-                            std::exp(mean),
-                            "a token",
-                            "exp of the bound",
-                            {},
-                            {std::exp(low), std::exp(high)}});
-            rows.push_back({name + ".sentence", bound.per_document, "nats/sentence", "the bound of a sentence, mean"});
+            add(".tokens", bound.tokens, "", "scored");
+            add(".bound", mean, "nats/token", what, {low, high});
+            add(".noise", bound.noise, "nats/token", "at most, of the bound, by the random hidden tokens");
+            add(".perplexity", std::exp(mean), "a token", "exp of the bound", {std::exp(low), std::exp(high)});
+            add(".sentence", bound.per_document, "nats/sentence", "the bound of a sentence, mean");
             if (how.orders > 0) {
                 const auto [found, least, most] = bound_by_orders(objective, all, how.orders, how.seed).per_token;
-                rows.push_back({name + ".orders",
-                                found,
-                                "nats/token",
-                                text("the same, by ", how.orders, " random orders of each text"),
-                                {},
-                                {least, most}});
+                add(".orders", found, "nats/token", text("the same, by ", how.orders, " random orders of each text"),
+                    {least, most});
             }
             if (length_given && (counter() || !lengths_.empty()))
-                rows.push_back({name + ".length", length_cost(all), "nats/sentence", "-log p of the length, mean"});
+                add(".length", length_cost(all), "nats/sentence", "-log p of the length, mean");
             continue;
         }
         const ScoredLoss loss = this->loss(objective, all);
-        scored(loss.tokens);
-        rows.push_back({name + ".loss", loss.per_token, "nats/token", "cross-entropy"});
-        rows.push_back({name + ".perplexity", std::exp(loss.per_token), "a token", "its exponential"});
+        add(".tokens", loss.tokens, "", "scored");
+        add(".loss", loss.per_token, "nats/token", "cross-entropy");
+        add(".perplexity", std::exp(loss.per_token), "a token", "its exponential");
     }
     if (!writing) {
         if (!how.outputs.empty())
@@ -203,8 +192,8 @@ Measures TargetRun::measures(const Measuring& how) {
         table.heads = {"samples", "held out"}, table.keys = {"held_out"};
         t.held_out = whole.source, t.held_out_targets = whole.target;
         if (sampling && !t.train.empty())
-            measure_samples(t, sampled_lines(how.samples, how.search, how.seed, rows), tokenizer,
-                            judge ? &*judge : nullptr, how.seed, rows);
+            measure_samples(t, sampled_lines(how.samples, how.search, how.seed, rows), tokenizer, judge.get(), how.seed,
+                            rows);
         return table;
     }
     Strings written = write_lines(all, how.search, how.seed, rows);

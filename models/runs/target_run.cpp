@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "engine/base/log.h"
@@ -227,14 +226,6 @@ std::string TargetRun::writing_command(const std::string& folder) const {
            ((writes() || unmasks()) && !continues() ? " < SOURCES" : " --count 10");
 }
 
-std::vector<Sentence> TargetRun::sentences(const Strings& sources, const Strings& targets) const {
-    return encode_pairs(tokenizer, sources, targets, common().source_limit().tokens, common().target_limit().tokens);
-}
-
-std::shared_ptr<const SentenceList> TargetRun::training_sentences(const TrainingText& t) const {
-    return t.sentences(tokenizer, common().source_limit().tokens, common().target_limit().tokens);
-}
-
 std::vector<Sentence> TargetRun::beginnings(const Strings& lines) const {
     const int most = common().max_length - common().max_length / 4;
     std::vector<Sentence> all = encode_lines(tokenizer, lines, INT_MAX);
@@ -368,30 +359,37 @@ std::vector<PartLoss> TargetRun::losses(const Sentences& some, bool targets) con
     return all;
 }
 
+void TargetRun::each_measured_batch(const Objective& objective, const Sentences& some, const ObjectiveOptions& options,
+                                    const std::function<void(const Batch&, const Numbers& losses)>& use) const {
+    each_own_batch(
+        net().head_stack(), some, 32, [&](const auto& few) { return objective.batch(few, 0, options); },
+        [&](Tape& tape, const Batch& batch, std::size_t) {
+            tape.begin("evaluate");
+            const TargetNet::Losses scored = net().losses(tape, batch);
+            Numbers losses = numbers_of(scored.each->view());
+            losses.resize(scored.count);
+            use(batch, losses);
+            tape.end();
+        },
+        [&](const Sentence& s) { return objective.rows(s, options); });
+}
+
 // Objectives that mask tokens at random (mlm, plm, mass, ...) use the random numbers of training step 0 in every call,
 // so that losses are comparable.
 ScoredLoss TargetRun::loss(const Objective& objective, const Sentences& some) const {
-    const ObjectiveOptions options = measured_options();
     ScoredLoss all;
     Numbers own;  // the losses of the sentences of this process
     double documents = 0, tokens = 0;
-    const auto make = [&](const auto& few) { return objective.batch(few, 0, options); };
-    const auto use = [&](Tape& tape, const Batch& batch, std::size_t) {
-        tape.begin("evaluate");
-        const TargetNet::Losses scored = net().losses(tape, batch);
-        const OnHost losses(scored.each->view());
+    each_measured_batch(objective, some, measured_options(), [&](const Batch& batch, const Numbers& losses) {
         const bool weighted = batch.labels.counted > 0;
-        for (int m = 0; m < scored.count; m++) own.push_back(losses[m] * (weighted ? batch.labels.weights[m] : 1));
+        for (std::size_t m = 0; m < losses.size(); m++)
+            own.push_back(losses[m] * (weighted ? batch.labels.weights[m] : 1));
         documents += batch.documents;
-        tokens += weighted ? batch.labels.counted : scored.count;
-        tape.end();
-    };
-    each_own_batch(net().head_stack(), some, 32, make, use,
-                   [&](const Sentence& s) { return objective.rows(s, options); });
-    const Numbers losses = gather_numbers(own);
-    const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
-    for (double each : gather_numbers({documents})) all.documents += std::int64_t(each);
-    for (double each : gather_numbers({tokens})) all.tokens += std::int64_t(each);
+        tokens += weighted ? batch.labels.counted : int(losses.size());
+    });
+    const double sum = sum_of(gather_numbers(own));
+    all.documents = std::int64_t(sum_over_processes(documents));
+    all.tokens = std::int64_t(sum_over_processes(tokens));
     all.per_token = sum / std::max<std::int64_t>(all.tokens, 1);
     all.per_document = sum / std::max<std::int64_t>(all.documents, 1);
     return all;
@@ -402,10 +400,7 @@ LikelihoodBound TargetRun::bound(const Objective& objective, const Sentences& so
     ObjectiveOptions options = measured_options();
     options.canvases = canvases;
     Numbers bounds, variances, tokens;  // of each sentence of this process
-    const auto make = [&](const auto& few) { return objective.batch(few, 0, options); };
-    const auto use = [&](Tape& tape, const Batch& batch, std::size_t) {
-        tape.begin("evaluate");
-        const OnHost losses(net().losses(tape, batch).each->view());
+    each_measured_batch(objective, some, options, [&](const Batch& batch, const Numbers& losses) {
         for (int d = 0; d < batch.documents; d += canvases) {
             double first = 0, sum = 0, squares = 0;  // sums of differences from the first canvas
             for (int c = d; c < d + canvases; c++) {
@@ -418,20 +413,15 @@ LikelihoodBound TargetRun::bound(const Objective& objective, const Sentences& so
             bounds.push_back(first + sum / canvases);
             variances.push_back((squares - sum * sum / canvases) / (canvases - 1) / canvases);
         }
-        tape.end();
-    };
-    each_own_batch(net().head_stack(), some, 32, make, use,
-                   [&](const Sentence& s) { return objective.rows(s, options); });
+    });
     for (const Sentence* s : own_part(some, 32)) tokens.push_back(objective.make(*s, 0, options).counted);
     LikelihoodBound all = likelihood_bound(gather_numbers(bounds), gather_numbers(tokens), seed);
-    variances = gather_numbers(variances);
-    all.noise = std::sqrt(std::max(0.0, std::accumulate(variances.begin(), variances.end(), 0.0))) / double(all.tokens);
+    all.noise = std::sqrt(std::max(0.0, sum_of(gather_numbers(variances)))) / double(all.tokens);
     return all;
 }
 
 // The bounds and the numbers of tokens of all sentences.
 LikelihoodBound TargetRun::likelihood_bound(const Numbers& bounds, const Numbers& tokens, std::uint64_t seed) {
-    const auto sum_of = [](const Numbers& all) { return std::accumulate(all.begin(), all.end(), 0.0); };
     return {bootstrap(bounds, seed, tokens), 0, sum_of(bounds) / double(bounds.size()), std::int64_t(sum_of(tokens))};
 }
 

@@ -101,9 +101,6 @@ class TargetRun : public Run {
     Measures measures(const Measuring& how) override;
     RunWriter writer(const Writing& how) override;
     const std::string& objective() const { return common().objective; }
-    // Encodes sources or, if targets are given, pairs.
-    std::vector<Sentence> sentences(const Strings& sources, const Strings& targets = {}) const;
-    std::shared_ptr<const SentenceList> training_sentences(const TrainingText& text) const;
     virtual const TargetNet& net() const = 0;
     virtual ObjectiveOptions objective_options() const;
     // The same for held-out text.
@@ -243,6 +240,9 @@ class TargetRun : public Run {
                                     const std::function<Start(const Sentence&)>& start) const;
 
   private:
+    // Computes the loss of each prediction of the sentences of this process, in batches that the objective makes.
+    void each_measured_batch(const Objective& objective, const Sentences& sentences, const ObjectiveOptions& options,
+                             const std::function<void(const Batch&, const Numbers& losses)>& use) const;
     static LikelihoodBound likelihood_bound(const Numbers& bounds, const Numbers& tokens, std::uint64_t seed);
     void forbid_all_but(int end, SearchOptions& options) const;
     bool in_blocks() const;  // whether the objective is block-diffusion

@@ -144,8 +144,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     if (model.options.latent_layers == 0 && (how.swap || how.sampling.refine > 0))
         throw BadUsage(how.swap ? "--swap" : "--refine", " needs latents; ", how.run,
                        " is a language model without latents (latent_layers=0)");
-    const std::optional<Judge> judged =
-        how.judge.empty() ? std::nullopt : std::optional<Judge>(std::in_place, how.judge, how.device);
+    const std::unique_ptr<const Judge> judge = judge_of(how);
     const TrainingText data = text_of(*this, how);
     Strings sources = data.held_out, targets = data.held_out_targets;
     if (int(sources.size()) > how.limit) sources.resize(how.limit);
@@ -190,7 +189,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
     if (latent && density && !model.insertion) add({{"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)"}});
     if (density && !model.insertion && !model.unmasks()) {
         const Numbers nlls = importance_weighted_nll(model, all, how.importance, how.seed);
-        const double nll = std::accumulate(nlls.begin(), nlls.end(), 0.0);
+        const double nll = sum_of(nlls);
         double letters = 0, nll_of_whole = 0;
         for (std::size_t i = 0; i < lines.size(); i++)
             if (whole[i])
@@ -213,8 +212,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
         const std::vector<Tokens> written =
             decoder.write(reconstructions(model, all), how.search, how.seed, 0, &passes);
         if (model.insertion || model.unmasks())
-            add({{"passes", std::accumulate(passes.begin(), passes.end(), 0.0) / n, "",
-                  "passes of the decoder for a reconstruction, mean"}});
+            add({{"passes", sum_of(passes) / n, "", "passes of the decoder for a reconstruction, mean"}});
         const Closeness c = compare(references, written);
         add({{"exact", 100 * c.exact, "%", "greedy reconstructions equal to their sentence"},
              {"token_accuracy", 100 * c.token_accuracy, "%", "tokens met at their place"},
@@ -243,8 +241,8 @@ Measures UniVaeRun::measures(const Measuring& how) {
     if (data.packed)
         log_line("note: ", data.origin.name, " is a packed text, so samples are not compared with training lines");
     if (!data.train.empty())
-        measure_samples(data, sampled_lines(*this, decoder, how, sentences, how.seed), tokenizer,
-                        judged ? &*judged : nullptr, how.seed, rows);
+        measure_samples(data, sampled_lines(*this, decoder, how, sentences, how.seed), tokenizer, judge.get(), how.seed,
+                        rows);
     return {{"samples", "held out"}, {"held_out"}, rows};
 }
 

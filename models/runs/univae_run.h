@@ -99,7 +99,6 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     ObjectiveOptions objective_options() const;
     // The options for held-out losses, with a seed: no words are dropped.
     ObjectiveOptions measured_options(std::uint64_t seed) const;
-    std::vector<Sentence> sentences(const Strings& lines, const Strings& targets = {}) const;
     // Returns the training sentences as they are encoded to latents. The maximum number of them to whose latents priors
     // are fitted is prior_count().
     std::shared_ptr<const SentenceList> encoded_sentences(const TrainingText& text) const;
