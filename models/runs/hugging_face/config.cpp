@@ -145,28 +145,27 @@ void read_nomic(const Field& config, bool old, B& b) {
     b.head_bias = true;
 }
 
-std::string word(bool flag) { return flag ? "true" : "false"; }
-
 // Returns the family under which a stack can be saved. Throws BadUsage if no family supports all options of the stack.
 const HuggingFaceFamily& family_for(const B& b) {
     const HuggingFaceFamily* family = family_of(b);
     if (!family)
-        throw BadUsage("ffn is ", b.ffn, " and rotary is ", word(b.rotary),
+        throw BadUsage(std::boolalpha, "ffn is ", b.ffn, " and rotary is ", b.rotary,
                        ": Hugging Face has no such BERT; its NomicBERT has ffn=swiglu or geglu with rotary=true");
     const auto same = [&](const char* setting, const auto& found, const auto& expected) {
         if (found != expected)
-            throw BadUsage(setting, " is ", found, ", but every Hugging Face ", family->title, " has ", setting, "=",
-                           expected, ", so the weights would mean something else there; only a stack with ", setting,
-                           "=", expected, " can be written");
+            throw BadUsage(std::boolalpha, setting, " is ", found, ", but every Hugging Face ", family->title, " has ",
+                           setting, "=", expected,
+                           ", so the weights would mean something else there; only a stack with ", setting, "=",
+                           expected, " can be written");
     };
     same("attention", b.attention, "softmax");
-    same("pre_norm", word(b.pre_norm), word(false));
+    same("pre_norm", b.pre_norm, false);
     same("norm", b.norm, "layer");
-    same("bias", word(b.bias), word(!family->gated));
-    same("kv_heads", b.kv_heads > 0 ? b.kv_heads : b.heads, b.heads);
+    same("bias", b.bias, !family->gated);
+    same("kv_heads", b.key_heads(), b.heads);
     if (!family->own_width) {
         same("embedding", b.embedding_width(), b.width);
-        same("rotary_value", word(b.rotary_value), word(false));
+        same("rotary_value", b.rotary_value, false);
     }
     if (family->rotary && !family->gated) same("rotary_base", b.rotary_base, family->base);
     return *family;

@@ -76,7 +76,7 @@ class WeightFiles {
 void check_same(const std::string& path, const BackboneOptions& folder, const BackboneOptions& model) {
     auto same = [&](const char* key, const auto& found, const auto& expected) {
         if (found != expected)
-            throw BadInput(path, ": ", key, " is ", found, ", the model's is ", expected,
+            throw BadInput(std::boolalpha, path, ": ", key, " is ", found, ", the model's is ", expected,
                            "; make the model from the folder's config");
     };
     auto gelu = [](GeluKind kind) { return kind == GeluKind::erf ? "gelu (by erf)" : "gelu_new (by tanh)"; };
@@ -84,7 +84,6 @@ void check_same(const std::string& path, const BackboneOptions& folder, const Ba
         const HuggingFaceFamily* family = family_of(o);
         return text(family ? family->type : "none", o.rotary_value ? " with rotary_value" : "");
     };
-    auto word = [](bool flag) { return std::string(flag ? "true" : "false"); };
     if (model.pre_norm)
         throw BadInput(path,
                        " describes post-LN layers, as all of Hugging Face's BERTs have; the model's are pre-LN "
@@ -92,8 +91,8 @@ void check_same(const std::string& path, const BackboneOptions& folder, const Ba
     same("model_type", layout(folder), layout(model));
     same("norm", folder.norm, model.norm);
     same("ffn", folder.ffn, model.ffn);
-    same("bias", word(folder.bias), word(model.bias));
-    same("head_bias", word(folder.biased_head()), word(model.biased_head()));
+    same("bias", folder.bias, model.bias);
+    same("head_bias", folder.biased_head(), model.biased_head());
     same("kv_heads", folder.heads, model.kv_heads > 0 ? model.kv_heads : folder.heads);
     if (folder.rotary) same("rope_theta", folder.rotary_base, model.rotary_base);
     same("hidden_size", folder.width, model.width);

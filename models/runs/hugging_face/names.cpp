@@ -15,15 +15,14 @@ const std::vector<TensorNames> bert_embedding = {{K::table, "embeddings.word_emb
                                                  {K::table, "embeddings.token_type_embeddings", "embedding.type"},
                                                  {K::norm, "embeddings.LayerNorm", "embedding.norm"},
                                                  {K::linear, "embeddings_project", "embedding.project"}};
-const std::vector<TensorNames> bert_layer = {
-    {K::linear, "encoder.layer.#.attention.self.query", "layer.#.attention.query"},
-    {K::linear, "encoder.layer.#.attention.self.key", "layer.#.attention.key_value", keys},
-    {K::linear, "encoder.layer.#.attention.self.value", "layer.#.attention.key_value", values},
-    {K::linear, "encoder.layer.#.attention.output.dense", "layer.#.attention.output"},
-    {K::norm, "encoder.layer.#.attention.output.LayerNorm", "layer.#.norm1"},
-    {K::linear, "encoder.layer.#.intermediate.dense", "layer.#.ffn.up"},
-    {K::linear, "encoder.layer.#.output.dense", "layer.#.ffn.down"},
-    {K::norm, "encoder.layer.#.output.LayerNorm", "layer.#.norm2"}};
+const std::vector<TensorNames> bert_layer = {{K::linear, "attention.self.query", "attention.query"},
+                                             {K::linear, "attention.self.key", "attention.key_value", keys},
+                                             {K::linear, "attention.self.value", "attention.key_value", values},
+                                             {K::linear, "attention.output.dense", "attention.output"},
+                                             {K::norm, "attention.output.LayerNorm", "norm1"},
+                                             {K::linear, "intermediate.dense", "ffn.up"},
+                                             {K::linear, "output.dense", "ffn.down"},
+                                             {K::norm, "output.LayerNorm", "norm2"}};
 const std::vector<TensorNames> bert_head = {{K::linear, "cls.predictions.transform.dense", "head.dense"},
                                             {K::norm, "cls.predictions.transform.LayerNorm", "head.norm"}};
 
@@ -33,22 +32,20 @@ const std::vector<TensorNames> nomic_embedding = {{K::table, "embeddings.word_em
                                                   {K::table, "embeddings.token_type_embeddings", "embedding.type"},
                                                   {K::norm, "embeddings.LayerNorm", "embedding.norm", whole, "emb_ln"}};
 const std::vector<TensorNames> nomic_layer = {
-    {K::linear, "layers.#.self_attn.q_proj", "layer.#.attention.query", whole, "encoder.layers.#.attn.Wqkv", first,
-     true},
-    {K::linear, "layers.#.self_attn.k_proj", "layer.#.attention.key_value", keys, "encoder.layers.#.attn.Wqkv", second,
-     true},
-    {K::linear, "layers.#.self_attn.v_proj", "layer.#.attention.key_value", values, "encoder.layers.#.attn.Wqkv",
-     third},
-    {K::linear, "layers.#.self_attn.o_proj", "layer.#.attention.output", whole, "encoder.layers.#.attn.out_proj"},
-    {K::norm, "layers.#.post_attention_layernorm", "layer.#.norm1", whole, "encoder.layers.#.norm1"},
-    {K::linear, "layers.#.mlp.gate_proj", "layer.#.ffn.up", gate, "encoder.layers.#.mlp.fc12"},
-    {K::linear, "layers.#.mlp.up_proj", "layer.#.ffn.up", gated, "encoder.layers.#.mlp.fc11"},
-    {K::linear, "layers.#.mlp.down_proj", "layer.#.ffn.down", whole, "encoder.layers.#.mlp.fc2"},
-    {K::norm, "layers.#.post_mlp_layernorm", "layer.#.norm2", whole, "encoder.layers.#.norm2"}};
+    {K::linear, "self_attn.q_proj", "attention.query", whole, "attn.Wqkv", first, true},
+    {K::linear, "self_attn.k_proj", "attention.key_value", keys, "attn.Wqkv", second, true},
+    {K::linear, "self_attn.v_proj", "attention.key_value", values, "attn.Wqkv", third},
+    {K::linear, "self_attn.o_proj", "attention.output", whole, "attn.out_proj"},
+    {K::norm, "post_attention_layernorm", "norm1", whole, "norm1"},
+    {K::linear, "mlp.gate_proj", "ffn.up", gate, "mlp.fc12"},
+    {K::linear, "mlp.up_proj", "ffn.up", gated, "mlp.fc11"},
+    {K::linear, "mlp.down_proj", "ffn.down", whole, "mlp.fc2"},
+    {K::norm, "post_mlp_layernorm", "norm2", whole, "norm2"}};
 const std::vector<TensorNames> nomic_head = {{K::linear, "cls.predictions.transform.dense", "head.dense"},
                                              {K::norm, "cls.predictions.transform.layer_norm", "head.norm"}};
 
-const FamilyTensors bert{bert_embedding, bert_layer, bert_head}, nomic{nomic_embedding, nomic_layer, nomic_head};
+const FamilyTensors bert{bert_embedding, bert_layer, bert_head, "encoder.layer."},
+    nomic{nomic_embedding, nomic_layer, nomic_head, "layers.", "encoder.layers."};
 
 // Files that were converted from Google's checkpoints call the tensors of a layer norm gamma and beta instead of weight
 // and bias. Returns this other name, or "" if `name` does not contain LayerNorm.weight or LayerNorm.bias.
@@ -57,11 +54,6 @@ std::string google_norm_name(const std::string& name) {
          {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}})
         if (const std::size_t at = name.rfind(now); at != name.npos) return name.substr(0, at) + old;
     return "";
-}
-
-std::string numbered(std::string name, int layer) {
-    if (const std::size_t at = name.find('#'); at != name.npos) name.replace(at, 1, std::to_string(layer));
-    return name;
 }
 
 }  // namespace
@@ -87,25 +79,29 @@ std::vector<HuggingFaceName> hugging_face_names(const BackboneOptions& o) {
     std::vector<HuggingFaceName> names;
     const HuggingFaceFamily* family = family_of(o);
     if (!family) return names;
-    const auto add = [&](const TensorNames& t, int layer) {
+    const FamilyTensors& tensors = family->tensors;
+    const auto add = [&](const TensorNames& t, int layer = -1) {  // -1: the tensor is outside the layers
         for (const char* end : {".weight", ".bias"}) {
-            const bool bias = end[1] == 'b', of_head = &t == &family->tensors.head[0];
+            const bool bias = end[1] == 'b', of_head = &t == &tensors.head[0];
             if (bias && (t.kind == K::table || (t.kind == K::linear && !o.bias && !of_head))) continue;
-            const std::string name = numbered(t.name, layer) + end;
-            names.push_back({name, numbered(t.path, layer) + end, t.rows,
-                             *t.old_name ? numbered(t.old_name, layer) + end : google_norm_name(name), t.old_rows,
+            const auto full = [&](const char* before, const char* name) {
+                return layer < 0 ? text(name, end) : text(before, layer, ".", name, end);
+            };
+            const std::string name = full(tensors.layers, t.name);
+            names.push_back({name, full("layer.", t.path), t.rows,
+                             *t.old_name ? full(tensors.old_layers, t.old_name) : google_norm_name(name), t.old_rows,
                              t.half_split, bias && t.kind == K::linear && !o.bias ? o.embedding_width() : 0});
         }
     };
-    for (const TensorNames& t : family->tensors.embedding) {
+    for (const TensorNames& t : tensors.embedding) {
         const std::string path = t.path;
         if ((path != "embedding.position" || !o.rotary) &&
             (path != "embedding.project" || o.embedding_width() != o.width))
-            add(t, 0);
+            add(t);
     }
     for (int i = 0; i < o.layers; i++)
-        for (const TensorNames& t : family->tensors.layer) add(t, i);
-    for (const TensorNames& t : family->tensors.head) add(t, 0);
+        for (const TensorNames& t : tensors.layer) add(t, i);
+    for (const TensorNames& t : tensors.head) add(t);
     names.push_back({head_bias, "head.bias", {}, tied_bias, {}, false, o.bias ? 0 : o.vocabulary});
     return names;
 }

@@ -36,8 +36,8 @@ struct HuggingFaceName {
 // table: has only a weight. linear: has a weight, and may have a bias. norm: has a weight and a bias.
 enum class TensorKind { table, linear, norm };
 
-// The names of a table, linear layer or norm, without ".weight" and ".bias". '#' stands for the number of a layer. Each
-// member has the meaning of the member of HuggingFaceName with the same name.
+// The names of a table, linear layer or norm, without ".weight" and ".bias" and, in a layer, without the beginning that
+// FamilyTensors has. Each member has the meaning of the member of HuggingFaceName with the same name.
 struct TensorNames {
     TensorKind kind;
     const char *name, *path;
@@ -49,6 +49,8 @@ struct TensorNames {
 
 struct FamilyTensors {
     const std::vector<TensorNames>&embedding, &layer, &head;
+    // The beginning of the names of a layer's tensors, before the number of the layer. old_layers: of their old names.
+    const char *layers, *old_layers = "";
 };
 
 // A family of Hugging Face models, and the options by which its stacks differ from the stacks of other families.
