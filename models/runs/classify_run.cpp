@@ -36,10 +36,10 @@ class ClassifyTask : public NumberedTask {
     std::int64_t batch_tokens() const override { return tokens_; }
     Strings warnings() const override {
         const ReadCounts counts = run_.source->counts();
-        Strings all =
-            cut_warning(counts.cut, counts.lines, "files", run_.settings.task.reads_words() ? "tokens" : "bytes",
+        Strings all;
+        add_cut_warning(all, counts, "files", run_.settings.task.reads_words() ? "tokens" : "bytes",
                         {"max_length", run_.settings.task.max_length});
-        for (std::string& line : unknown_warning(counts)) all.push_back(std::move(line));
+        add_unknown_warning(all, counts);
         return all;
     }
     std::string first_documents(int columns) const override {

@@ -300,11 +300,9 @@ RunWriter FlowRun::writer(const Writing& how) {
         return all;
     };
     writer.finish = [=] {
-        if (how.vectors.empty()) return;
-        View view;
-        view.data = drawn->data(), view.dtype = DType::f64;
-        view.shape = {std::int64_t(drawn->size()) / settings.columns, settings.columns};
-        write_npy(how.vectors, view);
+        const std::int64_t rows = drawn->size() / settings.columns;
+        if (!how.vectors.empty())
+            write_npy(how.vectors, {drawn->data(), DType::f64, Device::cpu, {rows, settings.columns}, "samples"});
     };
     return writer;
 }

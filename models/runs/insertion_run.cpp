@@ -33,8 +33,6 @@ void InsertionSettings::declare(Config& c) {
     declare_rest(c, model.stack, false);  // false: no label smoothing
 }
 
-void InsertionSettings::adopt(const Stacks& stacks) { adopt_stacks(model, stacks); }
-
 InsertionForm InsertionSettings::form() const {
     const ObjectiveMixture mix = mixture();
     if (mix.parts.size() > 1)
@@ -45,8 +43,7 @@ InsertionForm InsertionSettings::form() const {
 }
 
 Stacks InsertionSettings::stacks() const {
-    if (form() != InsertionForm::two_stacks) return {model.stack};
-    return {model.stack, Stacks::Decoder{model.decoder_layers, model.rotary_cross}};
+    return form() == InsertionForm::two_stacks ? stacks_of(model) : Stacks{model.stack};
 }
 
 InsertionOptions InsertionSettings::net(int vocabulary_size) const {
@@ -64,9 +61,8 @@ InsertionOptions InsertionSettings::net(int vocabulary_size) const {
 }
 
 Stacks InsertionRun::stacks() const {
-    const EncoderDecoderOptions& o = model.options.stacks;
-    if (model.options.one_stack) return {model.head_stack().options};
-    return {model.two_stacks()->options.stack, Stacks::Decoder{o.decoder_layers, o.rotary_cross}};
+    const EncoderDecoder* const two = model.two_stacks();
+    return two ? stacks_of(two->options) : Stacks{model.head_stack().options};
 }
 
 std::string InsertionRun::description() const {
@@ -179,12 +175,12 @@ RunWriter InsertionRun::writer(const Writing& how) {
                 std::vector<Canvas> starts;
                 for (const std::string& words : split.right)
                     starts.push_back(how.from_canvas ? canvas_of(words) : Canvas());
-                std::vector<Sentence> sources = sentences(split.left);
-                for (std::size_t i = 0; i < sources.size(); i++) sources[i].name = first + i;
-                std::string all;
-                for (const Written& w : insert(pointers_to(sources), options, std::move(starts)))
-                    all += (how.show_rounds ? draw_rounds(w, pieces_of(w.tokens)) : decode(w.tokens)) + '\n';
-                return all;
+                return lines_for(sentences(split.left), first, 0, [&](const Sentences& sources) {
+                    Strings all;
+                    for (const Written& w : insert(sources, options, std::move(starts)))
+                        all.push_back(how.show_rounds ? draw_rounds(w, pieces_of(w.tokens)) : decode(w.tokens));
+                    return all;
+                });
             }};
 }
 

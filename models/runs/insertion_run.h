@@ -20,7 +20,7 @@ struct InsertionSettings : TargetSettings {
     const char* family() const override { return name; }
     const char* architecture() const override { return "InsertionTransformer"; }
     void declare(Config& config) override;
-    void adopt(const Stacks& stacks) override;
+    void adopt(const Stacks& stacks) override { adopt_stacks(model, stacks); }
     InsertionOptions net(int vocabulary) const;  // the options of the model that these settings describe
     const std::vector<Objective>& table() const override { return insertion_objectives(); }
     Stacks stacks() const override;

@@ -55,11 +55,9 @@ class Neighbours {
     }
 
     void finish() {
-        if (how_.vectors.empty()) return;
-        View view;
-        view.data = rows_.data(), view.dtype = DType::f64;
-        view.shape = {columns_ > 0 ? std::int64_t(rows_.size()) / columns_ : 0, columns_};
-        write_npy(how_.vectors, view);
+        const std::int64_t rows = columns_ > 0 ? rows_.size() / columns_ : 0;
+        if (!how_.vectors.empty())
+            write_npy(how_.vectors, {rows_.data(), DType::f64, Device::cpu, {rows, columns_}, "vectors"});
     }
 
   private:

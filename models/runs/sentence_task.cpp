@@ -17,37 +17,17 @@ std::string share_of(std::int64_t part, std::int64_t all, const char* what) {
 
 }  // namespace
 
-Strings cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts, const LineLimit& limit) {
-    if (cut == 0) return {};
-    return {fmt::format("{} have more than {} {} and lose their end; a larger {} keeps it", share_of(cut, all, what),
-                        limit.tokens, parts, limit.setting)};
+void add_cut_warning(Strings& warnings, const ReadCounts& counts, const char* what, const char* parts,
+                     const LineLimit& limit) {
+    if (counts.cut == 0) return;
+    warnings.push_back(fmt::format("{} have more than {} {} and lose their end; a larger {} keeps it",
+                                   share_of(counts.cut, counts.lines, what), limit.tokens, parts, limit.setting));
 }
 
-Strings unknown_warning(const ReadCounts& counts) {
-    if (counts.unknown == 0) return {};
-    return {share_of(counts.unknown, counts.words, "words") +
-            " are read as [UNK]; a larger vocabulary, or another --vocab, has more of them"};
-}
-
-Strings lost_warnings(const Run& run, const SentenceList& sentences) {
-    const Vocabulary& v = run.tokenizer.vocabulary();
-    const ReadCounts both[] = {sentences.counts(v, false), sentences.counts(v, true)};
-    const bool pairs = both[1].lines > 0;
-    Strings all;
-    ReadCounts words;
-    for (const bool targets : {false, true}) {
-        const ReadCounts& counts = both[targets];
-        const LineLimit limit = targets ? run.common().target_limit() : run.common().source_limit();
-        words.words += counts.words, words.unknown += counts.unknown;
-        for (std::string& line : cut_warning(counts.cut, counts.lines,
-                                             targets ? "targets"
-                                             : pairs ? "sources"
-                                                     : "lines",
-                                             "tokens", limit))
-            all.push_back(std::move(line));
-    }
-    for (std::string& line : unknown_warning(words)) all.push_back(std::move(line));
-    return all;
+void add_unknown_warning(Strings& warnings, const ReadCounts& counts) {
+    if (counts.unknown == 0) return;
+    warnings.push_back(share_of(counts.unknown, counts.words, "words") +
+                       " are read as [UNK]; a larger vocabulary, or another --vocab, has more of them");
 }
 
 SentenceTask::SentenceTask(Run& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out,
@@ -59,6 +39,18 @@ SentenceTask::SentenceTask(Run& run, std::shared_ptr<const SentenceList> train, 
       maker_(std::move(maker)),
       source_(train_, run.common().train.seed),
       place_(source_.numbers()) {}
+
+Strings SentenceTask::warnings() const {
+    const Vocabulary& v = base_run_.tokenizer.vocabulary();
+    const ReadCounts sources = train_->counts(v, false), targets = train_->counts(v, true);
+    Strings all;
+    add_cut_warning(all, sources, targets.lines > 0 ? "sources" : "lines", "tokens", base_run_.common().source_limit());
+    add_cut_warning(all, targets, "targets", "tokens", base_run_.common().target_limit());
+    ReadCounts words;
+    words.words = sources.words + targets.words, words.unknown = sources.unknown + targets.unknown;
+    add_unknown_warning(all, words);
+    return all;
+}
 
 SentenceTask::Chosen SentenceTask::choose(std::int64_t step) {
     const RunSettings& s = base_run_.common();

@@ -16,13 +16,13 @@
 
 namespace masquerade {
 
-// Return lines for Task::warnings() (engine/train/trainer.h). cut_warning() says that `cut` of `all` lines are longer
-// than `limit` and are truncated; if `cut` is 0, it returns no line. `what` is the word for the lines in the message,
-// such as "targets" or "files"; `parts` is the unit of the limit, "tokens" or "bytes". unknown_warning() says how many
-// words are read as [UNK]. lost_warnings() says both of sentences.
-Strings cut_warning(std::int64_t cut, std::int64_t all, const char* what, const char* parts, const LineLimit& limit);
-Strings unknown_warning(const ReadCounts& counts);
-Strings lost_warnings(const Run& run, const SentenceList& sentences);
+// Add lines for Task::warnings() (engine/train/trainer.h), if there is something to say. add_cut_warning() says that some
+// lines are longer than `limit` and are truncated. `what` is the word for the lines in the message, such as "targets" or
+// "files"; `parts` is the unit of the limit, "tokens" or "bytes". add_unknown_warning() says how many words are read as
+// [UNK].
+void add_cut_warning(Strings& warnings, const ReadCounts& counts, const char* what, const char* parts,
+                     const LineLimit& limit);
+void add_unknown_warning(Strings& warnings, const ReadCounts& counts);
 
 // How a task makes the batches of its steps. Another thread may call these functions during the step before. They may
 // read of the run only what does not change during training, such as settings and masks. They must not read weights,
@@ -41,7 +41,7 @@ class SentenceTask : public Task {
     std::vector<std::uint64_t> place() const override { return place_; }
     void move_to(const std::vector<std::uint64_t>& place) override;
     void save(const std::string& folder) const override { base_run_.save_config(folder); }
-    Strings warnings() const override { return lost_warnings(base_run_, *train_); }
+    Strings warnings() const override;
     int parts() const override { return batch_.count(); }
     std::string next_part() override { return batch_.next(); }
     std::int64_t batch_tokens() const override { return batch_.now().whole().predictions; }

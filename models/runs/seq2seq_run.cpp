@@ -24,8 +24,6 @@ void Seq2SeqSettings::declare(Config& c) {
     declare_rest(c, model.stack);
 }
 
-void Seq2SeqSettings::adopt(const Stacks& stacks) { adopt_stacks(model, stacks); }
-
 EncoderDecoderOptions Seq2SeqSettings::net(int vocabulary_size) const {
     EncoderDecoderOptions o = model;
     o.stack.vocabulary = vocabulary_size + counts();

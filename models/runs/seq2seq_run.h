@@ -17,10 +17,10 @@ struct Seq2SeqSettings : TargetSettings {
     const char* family() const override { return name; }
     const char* architecture() const override { return "EncoderDecoder"; }
     void declare(Config& config) override;
-    void adopt(const Stacks& stacks) override;
+    void adopt(const Stacks& stacks) override { adopt_stacks(model, stacks); }
     EncoderDecoderOptions net(int vocabulary) const;
     const std::vector<Objective>& table() const override { return masquerade::objectives(true); }
-    Stacks stacks() const override { return {model.stack, Stacks::Decoder{model.decoder_layers, model.rotary_cross}}; }
+    Stacks stacks() const override { return stacks_of(model); }
 };
 
 class Seq2SeqRun : public RunOf<Seq2SeqSettings, EncoderDecoder, TargetRun> {
@@ -28,9 +28,7 @@ class Seq2SeqRun : public RunOf<Seq2SeqSettings, EncoderDecoder, TargetRun> {
     using RunOf::RunOf;
 
     const TargetNet& net() const override { return model; }
-    Stacks stacks() const override {
-        return {model.options.stack, Stacks::Decoder{model.options.decoder_layers, model.options.rotary_cross}};
-    }
+    Stacks stacks() const override { return stacks_of(model.options); }
     std::string description() const override;
 
     std::string unwritable(bool) const override { return masks.own ? masks.own->unwritable(/*goes_on=*/false) : ""; }

@@ -93,6 +93,10 @@ struct TargetSettings : RunSettings {
     void declare_rest(Config& config, BackboneOptions& stack, bool smooths = true);
 };
 
+inline Stacks stacks_of(const EncoderDecoderOptions& o) {
+    return {o.stack, Stacks::Decoder{o.decoder_layers, o.rotary_cross}};
+}
+
 class TargetRun : public Run {
   public:
     const TargetSettings& common() const override = 0;

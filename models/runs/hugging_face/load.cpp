@@ -79,7 +79,7 @@ void check_same(const std::string& path, const BackboneOptions& folder, const Ba
             throw BadInput(std::boolalpha, path, ": ", key, " is ", found, ", the model's is ", expected,
                            "; make the model from the folder's config");
     };
-    auto gelu = [](GeluKind kind) { return kind == GeluKind::erf ? "gelu (by erf)" : "gelu_new (by tanh)"; };
+    auto gelu = [](GeluKind kind) { return text(kind == GeluKind::erf ? "gelu (by erf)" : "gelu_new (by tanh)"); };
     auto layout = [](const BackboneOptions& o) {
         const HuggingFaceFamily* family = family_of(o);
         return text(family ? family->type : "none", o.rotary_value ? " with rotary_value" : "");
@@ -97,7 +97,7 @@ void check_same(const std::string& path, const BackboneOptions& folder, const Ba
     if (folder.rotary) same("rope_theta", folder.rotary_base, model.rotary_base);
     same("hidden_size", folder.width, model.width);
     same("num_attention_heads", folder.heads, model.heads);
-    same("hidden_act", std::string(gelu(folder.gelu)), std::string(gelu(model.gelu)));
+    same("hidden_act", gelu(folder.gelu), gelu(model.gelu));
     same("layer_norm_eps", folder.eps, model.eps);
 }
 
