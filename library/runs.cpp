@@ -69,10 +69,10 @@ std::string written(masquerade_run& of, const Strings& lines, const char* const*
     return all;
 }
 
-std::vector<LineScore> scores_of(const masquerade_run& of, const Strings& lines, const char* const* options) {
+LineScores scores_of(const masquerade_run& of, const Strings& lines, const char* const* options) {
     int importance = 20;
     std::uint64_t seed = 1;
-    std::vector<LineScore> scores;
+    LineScores scores;
     with_keys(
         options,
         [&](Options& app) {
@@ -124,7 +124,7 @@ int masquerade_describe(masquerade_run* run, char** json) {
         expect(json, "json");
         Config config;
         of.run->settings_to_change().declare(config);
-        const std::vector<Numbers> vectors = of.run->features({""});
+        const Vectors vectors = of.run->features({""});
         const nlohmann::ordered_json all = {{"family", of.family->name},
                                             {"description", of.run->description()},
                                             {"step", of.run->step},
@@ -153,7 +153,7 @@ int masquerade_encode(masquerade_run* run, const char* const* lines, size_t coun
                 which.set_state(states);
                 const Strings given = at_tabs(lines_of(lines, count)).left;
                 // An empty line shows how long a vector is if there are no lines.
-                const std::vector<Numbers> rows = of.run->vectors(given.empty() ? Strings{""} : given, which);
+                const Vectors rows = of.run->vectors(given.empty() ? Strings{""} : given, which);
                 if (rows.empty())
                     throw BadUsage(of.folder, " is a run of ", of.family->name, " that has no such vectors of lines");
                 Numbers all;
@@ -233,7 +233,7 @@ int masquerade_attention(masquerade_run* run, const char* line, masquerade_use_a
         if (maps.empty()) throw BadUsage(of.folder, ": its kind of attention has no probabilities");
         for (const AttentionMap& map : maps) {
             Numbers p;
-            for (const AttentionMap::Rows& head : map.heads)
+            for (const Vectors& head : map.heads)
                 for (const Numbers& row : head) p.insert(p.end(), row.begin(), row.end());
             const masquerade_array array{MASQUERADE_FLOAT64,
                                          3,

@@ -11,8 +11,6 @@
 namespace masquerade {
 namespace {
 
-using Rows = AttentionMap::Rows;
-
 // Observes the tape. Recomputes the probabilities of each attention op from its queries, its keys and the log-sum-exp
 // of its scores. To name rows and columns, also tracks which token each row of a tensor belongs to.
 class AttentionReader : public Observer {
@@ -63,8 +61,8 @@ class AttentionReader : public Observer {
         const std::int64_t C = r.x(0).columns(), D = C / rule.heads, kv_columns = r.x(1).columns(),
                            readers = 2 * C / kv_columns;  // query heads per key/value head
         const std::vector<double> q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));
-        AttentionMap m{r.path, {}, {}, std::vector<Rows>(std::size_t(rule.heads))};
-        Rows kv;
+        AttentionMap m{r.path, {}, {}, std::vector<Vectors>(std::size_t(rule.heads))};
+        Vectors kv;
         for (std::size_t i = 1; i < r.in.size(); i++) kv.push_back(numbers_of(r.x(i)));
         std::vector<QuerySegment> own;
         for (const QuerySegment& segment : graph->queries)
@@ -88,7 +86,7 @@ class AttentionReader : public Observer {
         for (const QuerySegment& segment : own)
             for (int row = segment.begin; row < segment.end; row++) {
                 m.rows.push_back(name_of(r.in[0], row));
-                for (Rows& head : m.heads) head.emplace_back(m.columns.size(), -1.0);
+                for (Vectors& head : m.heads) head.emplace_back(m.columns.size(), -1.0);
                 for (int v = segment.sees_begin; v < segment.sees_end; v++) {
                     const int k = graph->sees[v];
                     const KeySegment& key = graph->keys[k];
@@ -118,13 +116,13 @@ struct Changed {
 
 }  // namespace
 
-AttentionMap::Rows AttentionMap::mean() const {
-    Rows all = heads.at(0);
+Vectors AttentionMap::mean() const {
+    Vectors all = heads.at(0);
     for (std::size_t i = 0; i < all.size(); i++)
         for (std::size_t j = 0; j < all[i].size(); j++) {
             if (all[i][j] < 0) continue;
             all[i][j] = 0;
-            for (const Rows& head : heads) all[i][j] += head[i][j] / double(heads.size());
+            for (const Vectors& head : heads) all[i][j] += head[i][j] / double(heads.size());
         }
     return all;
 }

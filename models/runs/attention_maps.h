@@ -7,11 +7,11 @@ namespace masquerade {
 
 // The probabilities that one attention op computes for a document.
 struct AttentionMap {
-    using Rows = std::vector<Numbers>;
-    std::string path;         // of the op, such as "layer.0.attention"
-    Strings rows, columns;    // the tokens of the queries and of the keys
-    std::vector<Rows> heads;  // heads[h][i][j]: probability with which row i reads column j, or -1 if it cannot see it
-    Rows mean() const;        // the mean over the heads
+    std::string path;       // of the op, such as "layer.0.attention"
+    Strings rows, columns;  // the tokens of the queries and of the keys
+    std::vector<Vectors>
+        heads;             // heads[h][i][j]: probability with which row i reads column j, or -1 if it cannot see it
+    Vectors mean() const;  // the mean over the heads
 };
 
 // Computes the loss of the first example of `text` without dropout, and returns the probabilities of its attention ops,

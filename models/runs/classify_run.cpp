@@ -22,7 +22,7 @@ class ClassifyTask : public NumberedTask {
 
     std::string next_batch(std::int64_t) override {
         const std::vector<Solved> some = run_.examples(next());
-        const std::vector<Sentence> all = run_.sentences(some, next());
+        const StoredSentences all = run_.sentences(some, next());
         batch_ = BatchParts(pointers_to(all), run_.settings.train.parts,
                             [&](const Sentences& part) { return run_.batch(part, 64); });
         tokens_ = 0;
@@ -53,7 +53,7 @@ class ClassifyTask : public NumberedTask {
     }
     // Long examples take long, so fewer of them are measured. Their number is 200,000 divided by the maximum length of
     // an example, but at least 100, and never more than the setting held_out.
-    std::vector<Measure> measured() const override {
+    MeasureRows measured() const override {
         return run_.measures(std::min(std::max(200000 / run_.source->longest, 100), run_.settings.held_out));
     }
 
@@ -172,8 +172,8 @@ std::vector<Solved> ClassifyRun::examples(std::uint64_t first) const {
     return some;
 }
 
-std::vector<Sentence> ClassifyRun::sentences(const std::vector<Solved>& some, std::uint64_t first) const {
-    std::vector<Sentence> all;
+StoredSentences ClassifyRun::sentences(const std::vector<Solved>& some, std::uint64_t first) const {
+    StoredSentences all;
     for (const Solved& s : some) {
         Sentence& sentence = all.emplace_back();
         sentence.name = int(first++ % 0x70000000);
@@ -186,14 +186,14 @@ Batch ClassifyRun::batch(const Sentences& some, int pad_to) const {
     return question_objectives()[source->scattered].batch(some, 0, options_, pad_to);
 }
 
-std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
+MeasureRows ClassifyRun::measures(std::uint64_t count) {
     expect_same_files();
     count = std::min(count, source->held_out());
     const Backbone& stack = model.backbone;
     const int words = tokenizer.vocabulary().size();
     std::vector<Solved> all;
     for (std::uint64_t i = 0; i < count; i++) all.push_back(source->example(i, true));
-    const std::vector<Sentence> read = sentences(all, 0);
+    const StoredSentences read = sentences(all, 0);
     Numbers own_losses, own_right;  // for each question of this process, the loss, and 1 if the answer is right
     const auto make = [&](const Sentences& some) { return batch(some, 1); };
     each_own_batch(stack, pointers_to(read), 64, make, [&](Tape& tape, const Batch& b, std::size_t) {
@@ -216,8 +216,8 @@ std::vector<Measure> ClassifyRun::measures(std::uint64_t count) {
             baselines_.push_back({"baseline." + b.name, 100 * b.right, "%", b.what});
         measured_ = count;
     }
-    std::vector<Measure> measured = {{"loss", sum_of(losses) / questions, "nats/question", "cross-entropy"},
-                                     {"accuracy", 100 * sum_of(right) / questions, "%", "questions answered right"}};
+    MeasureRows measured = {{"loss", sum_of(losses) / questions, "nats/question", "cross-entropy"},
+                            {"accuracy", 100 * sum_of(right) / questions, "%", "questions answered right"}};
     measured.insert(measured.end(), baselines_.begin(), baselines_.end());
     measured.push_back({"questions", questions, "", text("of ", count, " held-out examples")});
     return measured;
@@ -229,9 +229,9 @@ Measures ClassifyRun::measures(const Measuring& how) {
 }
 
 // A line is read as if it were a file. The states are computed with the attention mask of the examples.
-std::vector<Numbers> ClassifyRun::vectors(const Strings& lines, const VectorChoice& which) const {
+Vectors ClassifyRun::vectors(const Strings& lines, const VectorChoice& which) const {
     if (which.drawn || source->tokens_of("").empty()) return {};
-    std::vector<Sentence> all;
+    StoredSentences all;
     for (const std::string& line : lines) all.emplace_back().ids = source->tokens_of(line);
     const Objective& objective = question_objectives()[source->scattered];
     const auto make = [&](const Sentences& some) {

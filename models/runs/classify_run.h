@@ -46,16 +46,16 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     std::string own_text() const override { return source->description(); }
     std::string writing_command(const std::string&) const override { return ""; }
     // Returns the loss (the first measure), the accuracy and the baselines on at most `examples` held-out examples.
-    std::vector<Measure> measures(std::uint64_t examples);
+    MeasureRows measures(std::uint64_t examples);
     Measures measures(const Measuring& how) override;
-    std::vector<Numbers> vectors(const Strings& lines, const VectorChoice& which) const override;
+    Vectors vectors(const Strings& lines, const VectorChoice& which) const override;
 
     // Returns the training examples first, first + 1, ... Stops before their tokens exceed batch_tokens in total, but
     // returns at least one example.
     std::vector<Solved> examples(std::uint64_t first) const;
     // Returns these examples, whose numbers are first, first + 1, ..., as sentences. Each sentence is named by the
     // number of its example; random numbers, such as dropout, depend on this name.
-    std::vector<Sentence> sentences(const std::vector<Solved>& examples, std::uint64_t first) const;
+    StoredSentences sentences(const std::vector<Solved>& examples, std::uint64_t first) const;
     // Makes a batch of such sentences.
     Batch batch(const Sentences& sentences, int pad_to) const;
 
@@ -71,7 +71,7 @@ class ClassifyRun : public RunOf<ClassifySettings, UniLm> {
     ObjectiveOptions options_;
     std::uint64_t files_hash_ = 0;  // hash of the task's files, from run.json of a loaded run; 0: there is none
     std::uint64_t measured_ = 0;    // number of held-out examples on which baselines_ were measured; 0: not measured
-    std::vector<Measure> baselines_;
+    MeasureRows baselines_;
 };
 
 }  // namespace masquerade

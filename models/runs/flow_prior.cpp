@@ -76,8 +76,7 @@ std::unique_ptr<UniVaeRun> load_latent_run(const std::string& path, std::int64_t
 std::unique_ptr<VectorSource> latents_as_points(const UniVaeRun& run, std::uint64_t seed) {
     const std::string folder = fs::absolute(fs::path(run.step_folder).parent_path()).lexically_normal().string();
     const auto all = run.encoded_sentences(read_again(origin_of(run.run_json, folder + "/run.json")));
-    const std::vector<Sentence> chosen =
-        sentences_for_prior(run.model, *all, run.prior_count(), run.settings.train.seed);
+    const StoredSentences chosen = sentences_for_prior(run.model, *all, run.prior_count(), run.settings.train.seed);
     Matrix latents{std::int64_t(chosen.size()), run.model.space.numbers(), {}};
     for (const Numbers& z : mean_latents(run.model, pointers_to(chosen)))
         latents.numbers.insert(latents.numbers.end(), z.begin(), z.end());

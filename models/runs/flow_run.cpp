@@ -27,7 +27,7 @@ namespace {
 
 constexpr double log_2_pi = 1.83787706640934548356;
 
-Tensor* constant_rows(Tape& tape, const std::vector<Numbers>& rows, const char* name) {
+Tensor* constant_rows(Tape& tape, const Vectors& rows, const char* name) {
     Numbers all;
     for (const Numbers& row : rows) all.insert(all.end(), row.begin(), row.end());
     const std::int64_t B = rows.size(), D = rows[0].size();
@@ -36,7 +36,7 @@ Tensor* constant_rows(Tape& tape, const std::vector<Numbers>& rows, const char* 
 
 // Let p be the normal distribution with the mean and the covariance of the vectors `known`. Returns the mean of -log p
 // over the vectors `asked`, in nats; infinity if the covariance has no inverse.
-double gaussian_loss(const std::vector<Numbers>& known, const std::vector<Numbers>& asked) {
+double gaussian_loss(const Vectors& known, const Vectors& asked) {
     const auto D = known[0].size();
     const double share = 1.0 / known.size();
     Numbers mean(D), l(D * D);
@@ -76,7 +76,7 @@ class FlowTask : public NumberedTask {
         return bucket();
     }
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
-        const std::vector<Numbers> rows(batch_.begin() + begin_[part_], batch_.begin() + begin_[part_ + 1]);
+        const Vectors rows(batch_.begin() + begin_[part_], batch_.begin() + begin_[part_ + 1]);
         Tensor* losses = run_.model.losses(tape, constant_rows(tape, rows, "x"));
         const Numbers shares(rows.size(), 1.0 / batch_.size());
         const double constant = run_.model.constant() * rows.size() / batch_.size();
@@ -106,10 +106,10 @@ class FlowTask : public NumberedTask {
     std::string changed() const override {
         return text(run_.settings.points, " has changed since the run was started");
     }
-    std::vector<Measure> measured() const override { return run_.measures(run_.settings.held_out); }
+    MeasureRows measured() const override { return run_.measures(run_.settings.held_out); }
 
     FlowRun& run_;
-    std::vector<Numbers> batch_;
+    Vectors batch_;
     std::vector<std::size_t> begin_;  // index of the first row of each part of the batch, then the number of rows
     std::size_t part_ = 0;            // index of the current part
 };
@@ -236,9 +236,9 @@ std::string FlowRun::writing_command(const std::string& folder) const {
     return "./generate " + run + shell_word(folder) + " --count 10";
 }
 
-std::vector<Numbers> FlowRun::rows(std::uint64_t first, std::uint64_t count, bool held_out) {
+Vectors FlowRun::rows(std::uint64_t first, std::uint64_t count, bool held_out) {
     const VectorSource& from = points();
-    std::vector<Numbers> all;
+    Vectors all;
     for (std::uint64_t i = 0; i < count; i++) all.push_back(from.row(first + i, held_out));
     return all;
 }
@@ -249,9 +249,9 @@ Numbers FlowRun::draw(std::uint64_t seed, std::uint32_t line, double temperature
     return model.steps.inverse(std::move(u));
 }
 
-std::vector<Measure> FlowRun::measures(std::uint64_t count) {
+MeasureRows FlowRun::measures(std::uint64_t count) {
     count = std::min(count, points().held_out());
-    const std::vector<Numbers> asked = rows(0, count, true);
+    const Vectors asked = rows(0, count, true);
     Arena arena(parameters.device(), Blocks::kept);
     Tape tape(arena, parameters.storage());
     constexpr std::size_t at_once = 256;
@@ -259,7 +259,7 @@ std::vector<Measure> FlowRun::measures(std::uint64_t count) {
     Numbers own;  // the losses of the vectors of this process
     for (std::size_t first = begin; first < end; first += at_once) {
         const auto row = asked.begin() + first;
-        const std::vector<Numbers> some(row, row + std::min(at_once, end - first));
+        const Vectors some(row, row + std::min(at_once, end - first));
         tape.begin("evaluate");
         for (double each : numbers_of(model.losses(tape, constant_rows(tape, some, "x"))->view())) own.push_back(each);
         tape.end();

@@ -42,7 +42,7 @@ class FlowRun : public RunOf<FlowSettings, FlowNet> {
     std::string description() const override;
     std::string writing_command(const std::string& folder) const override;
     // Returns the measures on at most `count` held-out vectors. The first one is the mean of -log p.
-    std::vector<Measure> measures(std::uint64_t count);
+    MeasureRows measures(std::uint64_t count);
     Measures measures(const Measuring& how) override;
     RunWriter writer(const Writing& how) override;
 
@@ -54,7 +54,7 @@ class FlowRun : public RunOf<FlowSettings, FlowNet> {
     bool of_latents() const { return latent_step_ >= 0; }
     std::uint64_t hash() const { return hash_; }
     std::int64_t latent_step() const { return latent_step_; }  // of the univae run; -1 if there is none
-    std::vector<Numbers> rows(std::uint64_t first, std::uint64_t count, bool held_out);
+    Vectors rows(std::uint64_t first, std::uint64_t count, bool held_out);
     // Draws a vector, which depends only on the seed, the line and the number of the vector for this line.
     // `temperature` scales the noise.
     Numbers draw(std::uint64_t seed, std::uint32_t line, double temperature = 1, std::uint32_t number = 0) const;

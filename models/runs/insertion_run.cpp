@@ -132,7 +132,7 @@ std::vector<Written> InsertionRun::insert(const Sentences& sources, const Search
     return all;
 }
 
-std::vector<Numbers> InsertionRun::vectors(const Strings& lines, const VectorChoice& which) const {
+Vectors InsertionRun::vectors(const Strings& lines, const VectorChoice& which) const {
     if (const EncoderDecoder* two = model.two_stacks()) return encoder_states(lines, which, *two);
     const ObjectiveOptions options = objective_options();
     const auto example = [&](const Sentence& s) { return source_of(s); };
@@ -148,7 +148,7 @@ std::vector<Hypotheses> InsertionRun::write(const Sentences& sources, SearchOpti
 }
 
 Strings InsertionRun::write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t,
-                                  std::vector<Measure>& rows) const {
+                                  MeasureRows& rows) const {
     Strings lines;
     double rounds = 0, passes = 0, fewest = 0, ended = 0;  // sums over the lines of this process
     for (const Written& w : insert(own_part(sources, 64), options)) {

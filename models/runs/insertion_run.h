@@ -35,7 +35,7 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     Stacks stacks() const override;
     std::string description() const override;
     RunWriter writer(const Writing& how) override;
-    std::vector<Numbers> vectors(const Strings& lines, const VectorChoice& which) const override;
+    Vectors vectors(const Strings& lines, const VectorChoice& which) const override;
 
     std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
     // Like write(), but also returns the round in which each token was inserted. `starts` has a canvas (the words to
@@ -54,7 +54,7 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     // training begins.
     void reads(const TrainingText& text) override;
     Strings write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
-                        std::vector<Measure>& rows) const override;
+                        MeasureRows& rows) const override;
 };
 
 }  // namespace masquerade

@@ -6,11 +6,11 @@
 
 namespace masquerade {
 
-std::vector<Numbers> state_vectors(VectorChoice::State state, const Backbone& stack, const Sentences& sentences,
-                                   const std::function<Batch(const Sentences&)>& make,
-                                   const std::function<Tensor*(Tape&, const Batch&)>& read) {
+Vectors state_vectors(VectorChoice::State state, const Backbone& stack, const Sentences& sentences,
+                      const std::function<Batch(const Sentences&)>& make,
+                      const std::function<Tensor*(Tape&, const Batch&)>& read) {
     const std::size_t C = stack.options.width;
-    std::vector<Numbers> own;  // the vectors of the sentences of this process
+    Vectors own;  // the vectors of the sentences of this process
     each_own_batch(stack, sentences, 64, make, [&](Tape& tape, const Batch& batch, std::size_t) {
         tape.begin("states");
         const OnHost states(read(tape, batch)->view());  // (N,C): a row per token

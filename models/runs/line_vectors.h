@@ -10,6 +10,8 @@
 
 namespace masquerade {
 
+using Vectors = std::vector<Numbers>;
+
 // Chooses the vectors that Run::vectors() returns.
 struct VectorChoice {
     // usual: the family's usual vectors (Run::vectors). mean and cls: last hidden states of the stack that reads the
@@ -29,8 +31,8 @@ struct VectorChoice {
 // Returns the last hidden states of each sentence, averaged over its rows or, with State::cls, those of its first row.
 // `stack` computes the states. make() makes a batch of some sentences; the document of a sentence has as many rows as
 // Document::source says. read() returns the states of all these rows, (N,C), where C is the width of the stack.
-std::vector<Numbers> state_vectors(VectorChoice::State state, const Backbone& stack, const Sentences& sentences,
-                                   const std::function<Batch(const Sentences&)>& make,
-                                   const std::function<Tensor*(Tape&, const Batch&)>& read);
+Vectors state_vectors(VectorChoice::State state, const Backbone& stack, const Sentences& sentences,
+                      const std::function<Batch(const Sentences&)>& make,
+                      const std::function<Tensor*(Tape&, const Batch&)>& read);
 
 }  // namespace masquerade

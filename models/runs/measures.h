@@ -19,9 +19,11 @@ struct Measure {
     Numbers interval = {};  // ends of the 95 % confidence interval, or lowest and highest of several draws; or empty
 };
 
+using MeasureRows = std::vector<Measure>;
+
 struct Measures {
     Strings heads, keys;  // heads: headings of the columns of `value` and `beside`; keys: JSON keys of `beside`
-    std::vector<Measure> rows;
+    MeasureRows rows;
 };
 
 // How latents are drawn from a prior and decoded to samples.

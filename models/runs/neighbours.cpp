@@ -41,7 +41,7 @@ class Neighbours {
     std::string write(const Strings& given, std::uint32_t first) {
         const Strings lines = at_tabs(given).left;
         which_.first_line = first;
-        std::vector<Numbers> vectors = run_.vectors(lines, which_);
+        Vectors vectors = run_.vectors(lines, which_);
         std::string all;
         for (std::size_t i = 0; i < lines.size(); i++) {
             if (!how_.vectors.empty()) rows_.insert(rows_.end(), vectors[i].begin(), vectors[i].end());
@@ -94,8 +94,8 @@ class Neighbours {
     const Writing how_;
     VectorChoice which_;
     Strings corpus_;
-    std::vector<Numbers> corpus_vectors_;  // scaled to length 1
-    Numbers rows_;                         // the vectors of the input lines, one after another
+    Vectors corpus_vectors_;  // scaled to length 1
+    Numbers rows_;            // the vectors of the input lines, one after another
     std::int64_t columns_ = 0;
 };
 

@@ -40,7 +40,7 @@ class NumberedTask : public Task {
     virtual std::uint64_t hash() const = 0;
     virtual std::string changed() const = 0;  // the error message if hash() has changed
     // Returns measures on held-out examples. The processes share the examples, so all of them must call it.
-    virtual std::vector<Measure> measured() const = 0;
+    virtual MeasureRows measured() const = 0;
     void advance(std::size_t count) {
         next_ += count;
         shown_.clear();
@@ -51,7 +51,7 @@ class NumberedTask : public Task {
     Run& base_run_;
     const char* const unit_;
     std::uint64_t next_ = 0;
-    std::vector<Measure> shown_;  // measures of the current weights; empty: not yet measured
+    MeasureRows shown_;  // measures of the current weights; empty: not yet measured
 };
 
 }  // namespace masquerade

@@ -189,7 +189,7 @@ Tokens special_ids(const Vocabulary& v) {
     return all;
 }
 
-std::vector<Sentence> Run::sentences(const Strings& lines, const Strings& targets) const {
+StoredSentences Run::sentences(const Strings& lines, const Strings& targets) const {
     return encode_pairs(tokenizer, lines, targets, common().source_limit().tokens, common().target_limit().tokens);
 }
 

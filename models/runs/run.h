@@ -19,6 +19,7 @@
 
 namespace masquerade {
 
+using StoredSentences = std::vector<Sentence>;  // Sentences points to them
 struct Measures;
 struct Measuring;
 struct Writing;
@@ -99,6 +100,8 @@ struct LineScore {
     Numbers each;
 };
 
+using LineScores = std::vector<LineScore>;
+
 // Returns the ids of the special tokens [PAD], [UNK], [CLS], [SEP] and [MASK], as far as the vocabulary has them.
 Tokens special_ids(const Vocabulary& vocabulary);
 
@@ -115,13 +118,13 @@ class Run {
     // Returns a vector for each line. The usual vector of a run with latents has the latents of the line without noise;
     // otherwise, it is the last hidden state averaged over the tokens of the line. Returns an empty list if the run has
     // no vectors of this choice.
-    virtual std::vector<Numbers> vectors(const Strings& /*lines*/, const VectorChoice& /*which*/) const { return {}; }
+    virtual Vectors vectors(const Strings& /*lines*/, const VectorChoice& /*which*/) const { return {}; }
     // The usual vectors, for example as the input of a classifier.
-    std::vector<Numbers> features(const Strings& lines) const { return vectors(lines, {}); }
+    Vectors features(const Strings& lines) const { return vectors(lines, {}); }
     // Returns how much the model is surprised by each line, as ./evaluate measures it: the loss of the first objective
     // that can read the lines or, in masked diffusion, its bound; in UniVAE, an estimate by `importance` samples. Line i
     // has the random numbers that `seed` and i determine. Throws BadUsage if the model has no such number.
-    virtual std::vector<LineScore> scores(const Strings& lines, int importance, std::uint64_t seed) const;
+    virtual LineScores scores(const Strings& lines, int importance, std::uint64_t seed) const;
     // Evaluates the run, usually on held-out data (models/runs/measures.h).
     virtual Measures measures(const Measuring& how) = 0;
     // Returns a generator of lines or samples (models/runs/writer.h). Throws BadUsage if the run cannot generate.
@@ -157,7 +160,7 @@ class Run {
     virtual std::string writing_command(const std::string& folder) const = 0;
 
     // Encodes lines or, if targets are given, pairs.
-    std::vector<Sentence> sentences(const Strings& lines, const Strings& targets = {}) const;
+    StoredSentences sentences(const Strings& lines, const Strings& targets = {}) const;
     // Returns the sentences of the training text. If `targets` is false, their targets are left out.
     std::shared_ptr<const SentenceList> training_sentences(const TrainingText& text, bool targets = true) const;
     std::string decode(const Tokens& tokens) const { return tokenizer.decode(tokens); }

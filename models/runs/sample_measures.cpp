@@ -29,12 +29,12 @@ Strings Judge::whole(const Strings& lines) const {
 }
 
 double Judge::perplexity(const Strings& lines, SampleQuality& quality) const {
-    const std::vector<Sentence> sentences = run_->sentences(lines);
+    const StoredSentences sentences = run_->sentences(lines);
     return std::exp(run_->losses(pointers_to(sentences), false).at(0).loss.per_document / (quality.words(lines) + 1));
 }
 
 void measure_samples(const TrainingText& t, const Strings& samples, const WordPiece& tokenizer, const Judge* judge,
-                     std::uint64_t seed, std::vector<Measure>& rows) {
+                     std::uint64_t seed, MeasureRows& rows) {
     const Strings& others = reference_lines(t.held_out, t.held_out_targets);
     const Strings train = as_read(reference_lines(t.train, t.train_targets), tokenizer),
                   held_out =

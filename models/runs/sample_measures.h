@@ -31,6 +31,6 @@ inline const Strings& reference_lines(const Strings& lines, const Strings& targe
 
 // Appends the measures of the samples. `judge`: null if there is none.
 void measure_samples(const TrainingText& text, const Strings& samples, const WordPiece& tokenizer, const Judge* judge,
-                     std::uint64_t seed, std::vector<Measure>& rows);
+                     std::uint64_t seed, MeasureRows& rows);
 
 }  // namespace masquerade

@@ -29,11 +29,11 @@ Split split_alike(const Strings& lines, bool pairs, const char* why) {
 
 }  // namespace
 
-std::vector<LineScore> Run::scores(const Strings&, int, std::uint64_t) const {
+LineScores Run::scores(const Strings&, int, std::uint64_t) const {
     throw BadUsage("a run of ", common().family(), " has no likelihood of lines of text");
 }
 
-std::vector<LineScore> TargetRun::scores(const Strings& lines, int, std::uint64_t seed) const {
+LineScores TargetRun::scores(const Strings& lines, int, std::uint64_t seed) const {
     if (lines.empty()) return {};
     const bool pairs = !at_tabs({lines[0]}).right[0].empty();
     const Split split = split_alike(lines, pairs, ", as line 1 is");
@@ -42,8 +42,8 @@ std::vector<LineScore> TargetRun::scores(const Strings& lines, int, std::uint64_
     });
     if (part == mixture.parts.end()) refuse_sentences("the text");
     const Objective& objective = *part->objective;
-    const std::vector<Sentence> read = sentences(split.left, split.right);
-    std::vector<LineScore> all;
+    const StoredSentences read = sentences(split.left, split.right);
+    LineScores all;
     if (objective.has(Objective::bound)) {
         for (const Sentence& s : read) {
             const LikelihoodBound one = bound(objective, {&s}, seed);
@@ -68,16 +68,16 @@ std::vector<LineScore> TargetRun::scores(const Strings& lines, int, std::uint64_
     return all;
 }
 
-std::vector<LineScore> UniVaeRun::scores(const Strings& lines, int importance, std::uint64_t seed) const {
+LineScores UniVaeRun::scores(const Strings& lines, int importance, std::uint64_t seed) const {
     const bool latent = model.options.latent_layers > 0;
     if (model.insertion || model.unmasks() || (latent && !model.space.has_density()))
         throw BadUsage("no likelihood of lines can be estimated with this run: ",
                        model.insertion || model.unmasks() ? "its decoder half writes in any order"
                                                           : "its latents have no density");
     const Split split = split_alike(lines, settings.pairs, "");
-    const std::vector<Sentence> read = sentences(split.left, split.right);
+    const StoredSentences read = sentences(split.left, split.right);
     const Numbers nats = importance_weighted_nll(model, pointers_to(read), importance, seed);
-    std::vector<LineScore> all;
+    LineScores all;
     for (std::size_t i = 0; i < read.size(); i++)
         all.push_back({nats[i], int(settings.pairs ? read[i].target.size() : read[i].ids.size() - 1), {}, {}});
     return all;

@@ -38,7 +38,7 @@ std::string Seq2SeqRun::description() const {
                 ", objective ", settings.objective);
 }
 
-std::vector<Numbers> Seq2SeqRun::vectors(const Strings& lines, const VectorChoice& which) const {
+Vectors Seq2SeqRun::vectors(const Strings& lines, const VectorChoice& which) const {
     return encoder_states(lines, which, model);
 }
 

@@ -42,13 +42,13 @@ void write_outputs(const std::string& path, const std::vector<const Strings*>& c
 // Adds a row for each measure of the generated lines, which are outputs[0]. The row also has the measure of each
 // baseline, whose lines are outputs[1], outputs[2] and so on.
 void measure_outputs(const std::vector<Strings>& outputs, const Strings& references, bool characters,
-                     std::vector<Measure>& rows) {
+                     MeasureRows& rows) {
     const TextUnits units = characters ? TextUnits::characters : TextUnits::words;
-    std::vector<Measure> measures;
+    MeasureRows measures;
     for (const Strings& lines : outputs) {
         const Rouge r = rouge(references, lines, units);
         const Form f = form(references, lines);
-        const std::vector<Measure> ours = {
+        const MeasureRows ours = {
             {"rouge1", r.rouge1.f1, "%", "F1, mean over the pairs"},
             {"rouge2", r.rouge2.f1, "%", "F1"},
             {"rougeL", r.rougeL.f1, "%", "F1"},
@@ -68,7 +68,7 @@ void measure_outputs(const std::vector<Strings>& outputs, const Strings& referen
 }  // namespace
 
 Strings TargetRun::write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
-                               std::vector<Measure>& rows) const {
+                               MeasureRows& rows) const {
     Strings lines;
     if (unmasks(options)) {
         double passes = 0, tokens = 0, ended = 0;  // sums over the lines of this process
@@ -95,11 +95,10 @@ Strings TargetRun::write_lines(const Sentences& sources, const SearchOptions& op
 }
 
 // Samples texts, each from nothing. May append measures of the generation to `rows`.
-Strings TargetRun::sampled_lines(int count, SearchOptions options, std::uint64_t seed,
-                                 std::vector<Measure>& rows) const {
+Strings TargetRun::sampled_lines(int count, SearchOptions options, std::uint64_t seed, MeasureRows& rows) const {
     options.samples = 1;
     const bool backward = !unmasks(options) && !writes();
-    std::vector<Sentence> from = backward ? endings(Strings(count)) : beginnings(Strings(count));
+    StoredSentences from = backward ? endings(Strings(count)) : beginnings(Strings(count));
     for (int i = 0; i < count; i++) from[i].name = i;
     const Sentences sources = pointers_to(from);
     if (!backward) return write_lines(sources, options, seed, rows);
@@ -134,13 +133,13 @@ Measures TargetRun::measures(const Measuring& how) {
     t.held_out.resize(n);
     if (pairs) t.held_out_targets.resize(n);
     if (n == 0) throw BadInput("there is no held-out line to evaluate on; give --data FILE");
-    const std::vector<Sentence> sentences = this->sentences(t.held_out, t.held_out_targets);
+    const StoredSentences sentences = this->sentences(t.held_out, t.held_out_targets);
     const Sentences all = pointers_to(sentences);
 
     Measures table{{"written", "first 9", "nearest"},
                    {"first_9", "nearest"},
                    {{"documents", double(n), "", "held out"}}};
-    std::vector<Measure>& rows = table.rows;
+    MeasureRows& rows = table.rows;
     const auto needs_pairs = [](const ObjectiveMixture::Part& part) { return part.objective->has(Objective::pairs); };
     if (!pairs && std::all_of(mixture.parts.begin(), mixture.parts.end(), needs_pairs))
         refuse_sentences(how.data.empty() ? t.origin.name : how.data);

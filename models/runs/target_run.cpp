@@ -38,7 +38,7 @@ BatchMaker target_batches(const TargetRun& run) {
 
 class TargetTask : public SentenceTask {
   public:
-    TargetTask(TargetRun& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out)
+    TargetTask(TargetRun& run, std::shared_ptr<const SentenceList> train, StoredSentences held_out)
         : SentenceTask(run, std::move(train), std::move(held_out), target_batches(run)), run_(run) {}
 
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
@@ -226,9 +226,9 @@ std::string TargetRun::writing_command(const std::string& folder) const {
            ((writes() || unmasks()) && !continues() ? " < SOURCES" : " --count 10");
 }
 
-std::vector<Sentence> TargetRun::beginnings(const Strings& lines) const {
+StoredSentences TargetRun::beginnings(const Strings& lines) const {
     const int most = common().max_length - common().max_length / 4;
-    std::vector<Sentence> all = encode_lines(tokenizer, lines, INT_MAX);
+    StoredSentences all = encode_lines(tokenizer, lines, INT_MAX);
     for (Sentence& s : all) {
         s.ids.pop_back();
         const auto after_cls = s.ids.begin() + 1;
@@ -237,8 +237,8 @@ std::vector<Sentence> TargetRun::beginnings(const Strings& lines) const {
     return all;
 }
 
-std::vector<Sentence> TargetRun::endings(const Strings& lines) const {
-    std::vector<Sentence> all = encode_lines(tokenizer, lines, INT_MAX);
+StoredSentences TargetRun::endings(const Strings& lines) const {
+    StoredSentences all = encode_lines(tokenizer, lines, INT_MAX);
     for (Sentence& s : all) {
         const int surplus = int(s.ids.size()) - (common().max_length - 1);
         s.ids.erase(s.ids.begin(), s.ids.begin() + std::max(1, surplus));
@@ -253,10 +253,10 @@ Example TargetRun::source_of(const Sentence& s) const {
     return e;
 }
 
-std::vector<Numbers> TargetRun::states(const Strings& lines, const VectorChoice& which, const Backbone& stack,
-                                       const std::function<Example(const Sentence&)>& example,
-                                       const std::function<void(Batch&)>& give_masks,
-                                       const std::function<Tensor*(Tape&, const Batch&)>& read) const {
+Vectors TargetRun::states(const Strings& lines, const VectorChoice& which, const Backbone& stack,
+                          const std::function<Example(const Sentence&)>& example,
+                          const std::function<void(Batch&)>& give_masks,
+                          const std::function<Tensor*(Tape&, const Batch&)>& read) const {
     if (which.drawn) return {};
     const auto make = [&](const Sentences& some) {
         std::vector<Example> examples;
@@ -265,12 +265,11 @@ std::vector<Numbers> TargetRun::states(const Strings& lines, const VectorChoice&
         give_masks(batch);
         return batch;
     };
-    const std::vector<Sentence> all = sentences(lines);
+    const StoredSentences all = sentences(lines);
     return state_vectors(which.state, stack, pointers_to(all), make, read);
 }
 
-std::vector<Numbers> TargetRun::encoder_states(const Strings& lines, const VectorChoice& which,
-                                               const EncoderDecoder& stacks) const {
+Vectors TargetRun::encoder_states(const Strings& lines, const VectorChoice& which, const EncoderDecoder& stacks) const {
     const auto example = [&](const Sentence& s) { return source_of(s); };
     const auto give_masks = [&](Batch& batch) {
         batch.graph = full_mask(batch.parts);
@@ -477,7 +476,7 @@ Strings TargetRun::before_tabs(const Strings& lines, bool& told) {
     return left;
 }
 
-std::string TargetRun::lines_for(std::vector<Sentence> sources, std::uint32_t first, std::size_t least,
+std::string TargetRun::lines_for(StoredSentences sources, std::uint32_t first, std::size_t least,
                                  const std::function<Strings(const Sentences&)>& write) {
     Sentences some;
     for (std::size_t i = 0; i < sources.size(); i++) {

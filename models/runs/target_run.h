@@ -12,6 +12,8 @@
 
 namespace masquerade {
 
+using MaskedCanvases = std::vector<MaskedCanvas>;
+
 // The loss of a model on held-out text.
 struct ScoredLoss {
     double per_token = 0;     // nats
@@ -101,7 +103,7 @@ class TargetRun : public Run {
   public:
     const TargetSettings& common() const override = 0;
     std::string writing_command(const std::string& folder) const override;
-    std::vector<LineScore> scores(const Strings& lines, int importance, std::uint64_t seed) const override;
+    LineScores scores(const Strings& lines, int importance, std::uint64_t seed) const override;
     Measures measures(const Measuring& how) override;
     RunWriter writer(const Writing& how) override;
     const std::string& objective() const { return common().objective; }
@@ -152,7 +154,7 @@ class TargetRun : public Run {
     // canvas has all places that the run was trained with, or a number of places by lengths(); the tokens with which a
     // text begins are given. Throws BadUsage if the run does not support an option.
     std::vector<std::vector<Written>> unmask(const Sentences& sources, SearchOptions options, std::uint64_t seed,
-                                             const std::vector<MaskedCanvas>& starts = {}) const;
+                                             const MaskedCanvases& starts = {}) const;
     // Makes a canvas from the words of a line, in which [MASK] stands for a hidden place. The text ends behind the
     // line. `number` is the number of the line, for messages.
     MaskedCanvas canvas_of(const std::string& line, std::uint32_t number) const;
@@ -172,10 +174,10 @@ class TargetRun : public Run {
 
     // Encodes texts that will be continued, with [CLS] but without [SEP]. If a line has more than 3/4 of max_length
     // tokens, including [CLS], the first tokens after [CLS] are dropped, so that there is room for the continuation.
-    std::vector<Sentence> beginnings(const Strings& lines) const;
+    StoredSentences beginnings(const Strings& lines) const;
     // Encodes texts whose beginning will be generated, with [SEP] but without [CLS]. If a line is too long, its first
     // tokens are dropped until max_length - 1 tokens remain.
-    std::vector<Sentence> endings(const Strings& lines) const;
+    StoredSentences endings(const Strings& lines) const;
 
     const ObjectiveMixture mixture;
     const TargetSettings::Masks masks;
@@ -183,8 +185,8 @@ class TargetRun : public Run {
   protected:
     // Generates one line per source for ./evaluate. May append measures of the generation to `rows`.
     virtual Strings write_lines(const Sentences& sources, const SearchOptions& options, std::uint64_t seed,
-                                std::vector<Measure>& rows) const;
-    Strings sampled_lines(int count, SearchOptions options, std::uint64_t seed, std::vector<Measure>& rows) const;
+                                MeasureRows& rows) const;
+    Strings sampled_lines(int count, SearchOptions options, std::uint64_t seed, MeasureRows& rows) const;
     // Like write(), by masked diffusion.
     std::vector<Hypotheses> unmasked(const Sentences& sources, const SearchOptions& options, std::uint64_t seed) const;
     RunWriter unmask_writer(const Writing& how, const SearchOptions& options) const;
@@ -200,16 +202,15 @@ class TargetRun : public Run {
     static Strings before_tabs(const Strings& lines, bool& told);
     // Gives the sources the numbers from `first`, and returns a line for each of them: what write() returns or, for a
     // source with fewer than `least` tokens, an empty line.
-    static std::string lines_for(std::vector<Sentence> sources, std::uint32_t first, std::size_t least,
+    static std::string lines_for(StoredSentences sources, std::uint32_t first, std::size_t least,
                                  const std::function<Strings(const Sentences&)>& write);
-    std::vector<MaskedCanvas> canvases_for(const Sentence& source, const Numbers& law, const SearchOptions& options,
-                                           std::uint64_t seed) const;
-    std::vector<MaskedCanvas> with_gaps(const MaskedCanvas& text, const std::vector<Numbers>& missing,
-                                        const Sentence& source, const SearchOptions& options, std::uint64_t seed) const;
-    std::vector<std::vector<Numbers>> missing(const Sentences& sentences, bool text,
-                                              const std::vector<Tokens>& left) const;
-    std::vector<Numbers> length_laws(const Sentences& sentences, bool text, const std::vector<Tokens>& given,
-                                     const std::vector<LengthRange>& ranges) const;
+    MaskedCanvases canvases_for(const Sentence& source, const Numbers& law, const SearchOptions& options,
+                                std::uint64_t seed) const;
+    MaskedCanvases with_gaps(const MaskedCanvas& text, const Vectors& missing, const Sentence& source,
+                             const SearchOptions& options, std::uint64_t seed) const;
+    std::vector<Vectors> missing(const Sentences& sentences, bool text, const std::vector<Tokens>& left) const;
+    Vectors length_laws(const Sentences& sentences, bool text, const std::vector<Tokens>& given,
+                        const std::vector<LengthRange>& ranges) const;
     std::size_t given_tokens(const Sentence& source) const;
     LengthRange possible_lengths(const Sentence& source, const SearchOptions& options) const;
     void save_more(const RunFolder& folder) const override;
@@ -218,13 +219,12 @@ class TargetRun : public Run {
     Example source_of(const Sentence& s) const;
     // Returns the vectors of lines that vectors() should return: the state_vectors() of the lines, or an empty list if
     // latents are asked for. `example` makes the rows of a line. give_masks() sets the masks of a batch.
-    std::vector<Numbers> states(const Strings& lines, const VectorChoice& which, const Backbone& stack,
-                                const std::function<Example(const Sentence&)>& example,
-                                const std::function<void(Batch&)>& give_masks,
-                                const std::function<Tensor*(Tape&, const Batch&)>& read) const;
+    Vectors states(const Strings& lines, const VectorChoice& which, const Backbone& stack,
+                   const std::function<Example(const Sentence&)>& example,
+                   const std::function<void(Batch&)>& give_masks,
+                   const std::function<Tensor*(Tape&, const Batch&)>& read) const;
     // Does the same for a model with two stacks: the states are those of the encoder.
-    std::vector<Numbers> encoder_states(const Strings& lines, const VectorChoice& which,
-                                        const EncoderDecoder& stacks) const;
+    Vectors encoder_states(const Strings& lines, const VectorChoice& which, const EncoderDecoder& stacks) const;
     TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     virtual void reads(const TrainingText& /*text*/) {}  // called before training on `text`
     // Returns a reader of endings that can generate the given number of tokens before each ending; null if

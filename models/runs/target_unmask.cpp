@@ -86,15 +86,14 @@ double TargetRun::length_cost(const Sentences& sentences) const {
     std::vector<LengthRange> ranges;
     for (const Sentence* s : sentences) ranges.push_back({0, common().places(s->target.empty()) - 1});
     const bool text = sentences[0]->target.empty();
-    const std::vector<Numbers> laws = length_laws(sentences, text, std::vector<Tokens>(sentences.size()), ranges);
+    const Vectors laws = length_laws(sentences, text, std::vector<Tokens>(sentences.size()), ranges);
     double sum = 0;
     for (std::size_t i = 0; i < sentences.size(); i++) sum -= laws[i].at(sizes(*sentences[i], text).target);
     return sum / double(sentences.size());
 }
 
 // UnmaskDecoder::missing(), if the run has an objective that trains it; otherwise, returns nothing.
-std::vector<std::vector<Numbers>> TargetRun::missing(const Sentences& sentences, bool text,
-                                                     const std::vector<Tokens>& left) const {
+std::vector<Vectors> TargetRun::missing(const Sentences& sentences, bool text, const std::vector<Tokens>& left) const {
     if (!counter() || sentences.empty()) return {};
     UnmaskDecoder decoder(net(), *counter(), objective_options(), text);
     return decoder.missing(sentences, left, tokenizer.vocabulary().sep());
@@ -102,9 +101,9 @@ std::vector<std::vector<Numbers>> TargetRun::missing(const Sentences& sentences,
 
 // For each sentence, the law of the number of tokens of its target, which begins with given tokens. If `text`, the
 // target is that of [CLS].
-std::vector<Numbers> TargetRun::length_laws(const Sentences& sentences, bool text, const std::vector<Tokens>& given,
-                                            const std::vector<LengthRange>& ranges) const {
-    std::vector<Numbers> laws;
+Vectors TargetRun::length_laws(const Sentences& sentences, bool text, const std::vector<Tokens>& given,
+                               const std::vector<LengthRange>& ranges) const {
+    Vectors laws;
     const auto missing = this->missing(sentences, text, given);
     for (std::size_t i = 0; i < sentences.size(); i++) {
         if (!counter()) {
@@ -126,8 +125,8 @@ LengthRange TargetRun::possible_lengths(const Sentence& source, const SearchOpti
 }
 
 // `law` is the law of the number of tokens, if the canvas has one place for each.
-std::vector<MaskedCanvas> TargetRun::canvases_for(const Sentence& s, const Numbers& law, const SearchOptions& o,
-                                                  std::uint64_t seed) const {
+MaskedCanvases TargetRun::canvases_for(const Sentence& s, const Numbers& law, const SearchOptions& o,
+                                       std::uint64_t seed) const {
     const int given = int(given_tokens(s));
     MaskedCanvas c;
     c.end = tokenizer.vocabulary().sep();
@@ -136,14 +135,14 @@ std::vector<MaskedCanvas> TargetRun::canvases_for(const Sentence& s, const Numbe
         c.minimum = given + o.minimum;
         c.tokens.resize(std::min(places(), given + o.maximum - 1), int(MaskedCanvas::hidden));
         c.tokens.resize(places(), c.end);
-        return std::vector<MaskedCanvas>(std::max(1, o.samples), c);
+        return MaskedCanvases(std::max(1, o.samples), c);
     }
     std::vector<int> lengths;
     if (o.samples == 0) lengths = best_lengths(law, std::max(1, o.unmask.lengths));
     for (int i = 0; i < o.samples; i++)
         lengths.push_back(
             draw_length(law, sampling_draw(seed, std::uint32_t(s.name), std::uint32_t(i), 0, "generate.length")));
-    std::vector<MaskedCanvas> all;
+    MaskedCanvases all;
     for (int n : lengths) {
         all.push_back(c);
         all.back().minimum = n;
@@ -156,10 +155,9 @@ std::vector<MaskedCanvas> TargetRun::canvases_for(const Sentence& s, const Numbe
 
 // Hides as many tokens before each token of a text as are missing there by the most likely numbers, or by drawn ones.
 // `missing` are the results of UnmaskDecoder::missing(). Goes from left to right, as long as there are places left.
-std::vector<MaskedCanvas> TargetRun::with_gaps(const MaskedCanvas& text, const std::vector<Numbers>& missing,
-                                               const Sentence& source, const SearchOptions& o,
-                                               std::uint64_t seed) const {
-    std::vector<MaskedCanvas> all(std::max(1, o.samples), text);
+MaskedCanvases TargetRun::with_gaps(const MaskedCanvas& text, const Vectors& missing, const Sentence& source,
+                                    const SearchOptions& o, std::uint64_t seed) const {
+    MaskedCanvases all(std::max(1, o.samples), text);
     for (int sample = 0; sample < int(all.size()); sample++) {
         MaskedCanvas& c = all[std::size_t(sample)];
         c.tokens.clear();
@@ -218,11 +216,11 @@ namespace {
 
 // Calls `write` for the canvases, some at a time, after the decoder has read their sources. The decoder has room for as
 // many places in every canvas as the longest canvas of the group has.
-void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const std::vector<MaskedCanvas>& canvases,
-               const std::function<void(std::vector<MaskedCanvas>)>& write) {
+void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const MaskedCanvases& canvases,
+               const std::function<void(MaskedCanvases)>& write) {
     constexpr std::size_t most_rows = 4096;  // of a group
     for (std::size_t from = 0, to; from < canvases.size(); from = to) {
-        std::vector<MaskedCanvas> some;
+        MaskedCanvases some;
         Sentences read;
         std::size_t source_rows = 0, longest = 0;
         for (to = from; to < canvases.size(); to++) {
@@ -244,7 +242,7 @@ void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const std::vect
 }  // namespace
 
 std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, SearchOptions options, std::uint64_t seed,
-                                                    const std::vector<MaskedCanvas>& starts) const {
+                                                    const MaskedCanvases& starts) const {
     if (options.unmask.lengths > 0 && (!draws_length() || !starts.empty()))
         throw BadUsage(
             "--lengths is of runs with canvas=drawn or any-order, and without --canvas: otherwise, no length has to be "
@@ -266,8 +264,7 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
         given.emplace_back(s->ids.begin() + 1, s->ids.begin() + 1 + std::ptrdiff_t(given_tokens(*s)));
         ranges.push_back(possible_lengths(*s, options));
     }
-    const auto laws =
-        from_laws ? length_laws(sources, continues(), given, ranges) : std::vector<Numbers>(sources.size());
+    const auto laws = from_laws ? length_laws(sources, continues(), given, ranges) : Vectors(sources.size());
     const auto hides = [&](const MaskedCanvas& c) {
         return !counter() || std::count(c.tokens.begin(), c.tokens.end(), int(MaskedCanvas::hidden)) > 0;
     };
@@ -275,11 +272,11 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
     for (const MaskedCanvas& c : starts)
         left.push_back(hides(c) ? Tokens() : Tokens(c.tokens.begin(), c.tokens.end() - 1));
     const auto missing = this->missing(left.empty() ? Sentences() : sources, continues(), left);
-    std::vector<MaskedCanvas> canvases;
+    MaskedCanvases canvases;
     std::vector<std::size_t> ends;  // of the canvases of each source
     for (std::size_t i = 0; i < sources.size(); i++) {
         const auto own = starts.empty()     ? canvases_for(*sources[i], laws[i], options, seed)
-                         : hides(starts[i]) ? std::vector<MaskedCanvas>(std::max(1, options.samples), starts[i])
+                         : hides(starts[i]) ? MaskedCanvases(std::max(1, options.samples), starts[i])
                                             : with_gaps(starts[i], missing.at(i), *sources[i], options, seed);
         for (std::size_t sample = 0; sample < own.size(); sample++) {
             canvases.push_back(own[sample]);
@@ -291,7 +288,7 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
     }
     UnmaskDecoder decoder(net(), *diffusion(), objective_options(), continues());
     std::vector<Written> written;
-    in_groups(decoder, sources, canvases, [&](std::vector<MaskedCanvas> some) {
+    in_groups(decoder, sources, canvases, [&](MaskedCanvases some) {
         for (Written& each : unmask_canvases(decoder, std::move(some), options, seed))
             written.push_back(std::move(each));
     });
@@ -309,7 +306,7 @@ LikelihoodBound TargetRun::bound_by_orders(const Objective& objective, const Sen
     const bool text = !all.empty() && all[0]->target.empty();
     const int longest = common().places(text), sep = tokenizer.vocabulary().sep();
     const int block = diffusion_form(objective) == DiffusionForm::blocks ? common().how.diffusion.block : 0;
-    std::vector<MaskedCanvas> canvases;
+    MaskedCanvases canvases;
     std::vector<Tokens> truths;
     Numbers tokens;  // of each sentence, as they count in the bound
     for (std::size_t i = 0; i < some.size(); i++) {
@@ -330,7 +327,7 @@ LikelihoodBound TargetRun::bound_by_orders(const Objective& objective, const Sen
     }
     UnmaskDecoder decoder(net(), objective, measured_options(), text);
     Numbers log_p;
-    in_groups(decoder, some, canvases, [&](std::vector<MaskedCanvas> group) {
+    in_groups(decoder, some, canvases, [&](MaskedCanvases group) {
         const auto first = truths.begin() + std::ptrdiff_t(log_p.size());
         const std::vector<Tokens> own(first, first + std::ptrdiff_t(group.size()));
         const Numbers found = log_p_in_random_order(decoder, std::move(group), own, block, seed);
@@ -366,7 +363,7 @@ RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& opti
     if (how.show_rounds && how.scores) throw BadUsage("--show-rounds shows no scores: leave out --scores");
     return {how.count, [=, told = false](const Strings& lines, std::uint32_t first) mutable {
                 const Split split = at_tabs(lines);
-                std::vector<MaskedCanvas> starts;
+                MaskedCanvases starts;
                 for (std::size_t i = 0; i < lines.size() && how.from_canvas; i++) {
                     const std::uint32_t number = first + std::uint32_t(i);
                     if (!continuing && split.left[i] == lines[i])
@@ -382,8 +379,8 @@ RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& opti
                     return rounds;
                 };
                 const bool canvas = how.from_canvas;
-                std::vector<Sentence> sources = continuing ? beginnings(canvas ? Strings(lines.size()) : lines)
-                                                           : sentences(canvas ? split.left : before_tabs(lines, told));
+                StoredSentences sources = continuing ? beginnings(canvas ? Strings(lines.size()) : lines)
+                                                     : sentences(canvas ? split.left : before_tabs(lines, told));
                 return lines_for(std::move(sources), first, continuing || canvas ? 1 : 3, [&](const Sentences& some) {
                     Strings all;
                     for (const auto& samples : unmask(some, options, how.seed, starts))

@@ -119,7 +119,7 @@ std::vector<Hypotheses> UniLmRun::write(const Sentences& sources, SearchOptions 
 }
 
 // The states are computed with the attention mask of the mixture's first objective.
-std::vector<Numbers> UniLmRun::vectors(const Strings& lines, const VectorChoice& which) const {
+Vectors UniLmRun::vectors(const Strings& lines, const VectorChoice& which) const {
     const Objective& objective = *mixture.parts.at(0).objective;
     const ObjectiveOptions options = objective_options();
     const Backbone& stack = model.backbone;

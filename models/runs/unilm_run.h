@@ -31,7 +31,7 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     const TargetNet& net() const override { return model; }
     Stacks stacks() const override { return {model.backbone.options}; }
     const Backbone* bert() const override { return &model.backbone; }
-    std::vector<Numbers> vectors(const Strings& lines, const VectorChoice& which) const override;
+    Vectors vectors(const Strings& lines, const VectorChoice& which) const override;
     std::string description() const override;
 
     std::string unwritable(bool backward) const override;

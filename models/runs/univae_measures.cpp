@@ -40,11 +40,11 @@ TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
 // latents, so its tokens are sampled at temperature 1. A conditional model generates targets for the sources in
 // `sentences`, one source after another.
 Strings sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measuring& a,
-                      const std::vector<Sentence>& sentences, std::uint64_t seed) {
+                      const StoredSentences& sentences, std::uint64_t seed) {
     const int count = a.samples > 0 ? a.samples : 1000;
-    std::vector<DecodeRequest> requests;
+    DecodeRequests requests;
     if (run.model.options.conditional) {
-        std::vector<Sentence> sources;
+        StoredSentences sources;
         for (std::size_t i = 0; int(i) < count; i++) sources.push_back(sentences[i % sentences.size()]);
         requests = run.target_requests(sources, 1, seed, 0);
     }
@@ -58,8 +58,8 @@ Strings sampled_lines(const UniVaeRun& run, UniVaeDecoder& decoder, const Measur
 
 // For conditional models: samples several targets of each source. Measures how close they are to the reference of the
 // source, and how different they are from each other.
-void measure_targets(const UniVaeRun& run, UniVaeDecoder& decoder, const std::vector<Sentence>& sentences,
-                     const std::vector<Tokens>& references, const Measuring& how, std::vector<Measure>& rows) {
+void measure_targets(const UniVaeRun& run, UniVaeDecoder& decoder, const StoredSentences& sentences,
+                     const std::vector<Tokens>& references, const Measuring& how, MeasureRows& rows) {
     constexpr int each = 5;
     const std::vector<Tokens> written =
         decoder.write(run.target_requests(sentences, each, how.seed, 0), how.search, how.seed, how.sampling.refine);
@@ -94,9 +94,8 @@ void measure_targets(const UniVaeRun& run, UniVaeDecoder& decoder, const std::ve
 // Measures what the latents of single layers determine (swap_latents in latent_use.h): in sentence A, the latents of
 // some layers are replaced by the latents of the next sentence, B. The content of a sentence consists of its tokens
 // that are not frequent; its form is the rest, with placeholders (content_overlap and form_overlap in metrics.h).
-void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, UniVaeDecoder& decoder,
-                   const Sentences& sentences, std::uint64_t seed, const SearchOptions& search,
-                   std::vector<Measure>& rows) {
+void measure_swaps(const StoredSentences& train, const UniVaeRun& run, UniVaeDecoder& decoder,
+                   const Sentences& sentences, std::uint64_t seed, const SearchOptions& search, MeasureRows& rows) {
     if (train.empty()) throw BadInput("--swap needs the training text, not packed, to count which words are frequent");
     if (sentences.size() < 2) throw BadInput("--swap needs two sentences, found one");
     constexpr int frequent = 120;
@@ -119,7 +118,7 @@ void measure_swaps(const std::vector<Sentence>& train, const UniVaeRun& run, Uni
 // Returns, for each line or pair of lines, whether the run reads it completely: neither truncated nor with [UNK]. Adds
 // rows with the share of truncated lines and the share of lines with [UNK].
 std::vector<bool> measure_whole(const UniVaeRun& run, const Strings& sources, const Strings& targets,
-                                std::vector<Measure>& rows) {
+                                MeasureRows& rows) {
     const int longest = run.model.options.max_length;
     std::vector<Lost> lost = lost_in(run.tokenizer, sources, longest);
     const std::vector<Lost> of_targets = lost_in(run.tokenizer, targets, longest);
@@ -153,7 +152,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
         throw BadInput(how.run, " was trained on pairs; expected source<TAB>target on every line");
     if (!targets.empty()) targets.resize(sources.size());
     const Strings& lines = reference_lines(sources, targets);
-    const std::vector<Sentence> sentences = this->sentences(sources, targets);
+    const StoredSentences sentences = this->sentences(sources, targets);
     const Sentences all = pointers_to(sentences);
     UniVaeDecoder decoder(model, special(), settings.train.graph);
     const bool latent = model.options.latent_layers > 0, density = model.space.has_density();
@@ -164,15 +163,14 @@ Measures UniVaeRun::measures(const Measuring& how) {
     if (model.unmasks()) options.canvases = canvases;
     const HeldOut h = held_out_losses(model, all, options);
     const double n = h.sentences, tokens = h.tokens;
-    std::vector<Measure> rows = {{"sentences", n, "", "held-out sentences"},
-                                 {"tokens", tokens, "", "scored: pieces and [SEP]"}};
+    MeasureRows rows = {{"sentences", n, "", "held-out sentences"}, {"tokens", tokens, "", "scored: pieces and [SEP]"}};
     const std::vector<bool> whole = measure_whole(*this, sources, targets, rows);
     rows.push_back({"reconstruction", h.own, "nats/token",
                     text(model.insertion   ? "loss of an insertion into a random canvas"
                          : model.unmasks() ? fmt::format("bound on -log p(x|z), {} canvases", canvases)
                                            : "-log p(x|z)",
                          ", z of the sentence itself")});
-    auto add = [&](std::vector<Measure> more) { rows.insert(rows.end(), more.begin(), more.end()); };
+    auto add = [&](MeasureRows more) { rows.insert(rows.end(), more.begin(), more.end()); };
     // Adds a row for each of these ranges of target tokens: 1, 2-3, 4-7 and so on. at_place[i] is the sum of the losses
     // of target token i, counted from 0, and reach[i] the number of sentences that have this token.
     for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {

@@ -259,15 +259,15 @@ Numbers UniVaeRun::draw(std::uint64_t seed, std::uint32_t line, std::uint32_t nu
     return prior ? prior->draw({seed, line, number, prior_temperature}) : model.space.prior(seed, line, number);
 }
 
-void UniVaeRun::redraw(std::vector<DecodeRequest>& requests, int from, int to, std::uint64_t seed) const {
+void UniVaeRun::redraw(DecodeRequests& requests, int from, int to, std::uint64_t seed) const {
     if (!model.options.latent.source_prior) {
         for (DecodeRequest& r : requests)
             r.latent = prior ? prior->draw_rest(r.latent, from, to, {seed, r.line, r.sample, prior_temperature})
                              : model.space.redrawn(r.latent, from, to, seed, r.line, r.sample);
         return;
     }
-    std::vector<Sentence> sources;
-    std::vector<Numbers> normals, latents;
+    StoredSentences sources;
+    Vectors normals, latents;
     for (const DecodeRequest& r : requests) {
         sources.push_back({r.source, int(r.line), {}});
         normals.push_back(model.space.prior(seed, r.line, r.sample));
@@ -278,9 +278,9 @@ void UniVaeRun::redraw(std::vector<DecodeRequest>& requests, int from, int to, s
     for (std::size_t i = 0; i < requests.size(); i++) requests[i].latent = latents[i];
 }
 
-std::vector<DecodeRequest> UniVaeRun::target_requests(const std::vector<Sentence>& sources, int count,
-                                                      std::uint64_t seed, std::uint32_t first) const {
-    std::vector<DecodeRequest> requests;
+DecodeRequests UniVaeRun::target_requests(const StoredSentences& sources, int count, std::uint64_t seed,
+                                          std::uint32_t first) const {
+    DecodeRequests requests;
     for (std::size_t i = 0; i < sources.size(); i++)
         for (int k = 0; k < count; k++) {
             const std::uint32_t line = first + i, number = k;
@@ -348,9 +348,9 @@ int UniVaeRun::prior_count() const {
     return settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
 }
 
-std::vector<Numbers> UniVaeRun::vectors(const Strings& lines, const VectorChoice& which) const {
+Vectors UniVaeRun::vectors(const Strings& lines, const VectorChoice& which) const {
     if (model.options.latent_layers == 0 || model.options.conditional) return {};
-    std::vector<Sentence> all = sentences(lines);
+    StoredSentences all = sentences(lines);
     if (which.state != VectorChoice::State::usual)
         return state_vectors(
             which.state, model.backbone, pointers_to(all),

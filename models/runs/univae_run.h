@@ -9,6 +9,8 @@
 
 namespace masquerade {
 
+using DecodeRequests = std::vector<DecodeRequest>;
+
 struct UniVaeSettings : RunSettings {
     static constexpr const char *name = "univae", *what = "a text VAE inside one Transformer";
     static constexpr TextKind reads = TextKind::sentences;
@@ -47,10 +49,10 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
 
     Stacks stacks() const override { return {model.options.backbone}; }
     const Backbone* bert() const override { return model.insertion ? nullptr : &model.backbone; }
-    std::vector<LineScore> scores(const Strings& lines, int importance, std::uint64_t seed) const override;
+    LineScores scores(const Strings& lines, int importance, std::uint64_t seed) const override;
     Measures measures(const Measuring& how) override;
     RunWriter writer(const Writing& how) override;
-    std::vector<Numbers> vectors(const Strings& lines, const VectorChoice& which) const override;
+    Vectors vectors(const Strings& lines, const VectorChoice& which) const override;
     std::string fit_prior(const TrainingText& text) override;
     std::unique_ptr<Task> task(const TrainingText& text) override;
     std::string description() const override;
@@ -81,12 +83,12 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     //   from a prior that depends on the source   given the source and the latents of the layers below
     //   from `prior`                              given all other numbers of the vector (LatentPrior::draws_rest)
     //   from the prior of training                given the latents of the layers below (only gaussian_chain uses them)
-    void redraw(std::vector<DecodeRequest>& requests, int from, int to, std::uint64_t seed) const;
+    void redraw(DecodeRequests& requests, int from, int to, std::uint64_t seed) const;
     // For conditional models: returns requests for `count` targets of each source. The latents of the requests are
     // drawn from the prior. The draws depend on `seed`, on the line number of the source (first + i for sources[i]),
     // and on the index of the target (0 to count - 1).
-    std::vector<DecodeRequest> target_requests(const std::vector<Sentence>& sources, int count, std::uint64_t seed,
-                                               std::uint32_t first) const;
+    DecodeRequests target_requests(const StoredSentences& sources, int count, std::uint64_t seed,
+                                   std::uint32_t first) const;
 
     // Draws the number of tokens of a sample: the length of a random training sentence (at most max_length) if the
     // fitted prior has stored these lengths, otherwise `some_length`. The number matters only if free_length is true.

@@ -23,7 +23,7 @@ BatchMaker halves_batches(const UniVaeRun& run) {
 
 }  // namespace
 
-UniVaeTask::UniVaeTask(UniVaeRun& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out)
+UniVaeTask::UniVaeTask(UniVaeRun& run, std::shared_ptr<const SentenceList> train, StoredSentences held_out)
     : SentenceTask(run, std::move(train), std::move(held_out), halves_batches(run)), run_(run) {}
 
 LatentNoise UniVaeTask::noise_of(const Batch& part) const {
@@ -79,7 +79,7 @@ std::string UniVaeTask::show(std::int64_t) {
     const std::uint64_t seed = run_.settings.train.seed;
     UniVaeDecoder decoder(run_.model, run_.special(), run_.settings.train.graph);
     std::string out;
-    std::vector<DecodeRequest> requests;
+    DecodeRequests requests;
     SearchOptions options;
     if (K == 0) options.samples = 1;  // a language model has no latents, so its tokens are sampled
     const Sentences some = pointers_to(held_out_, shown);
@@ -87,7 +87,7 @@ std::string UniVaeTask::show(std::int64_t) {
     const char* which = run_.prior ? ", from the fitted prior\n" : "\n";
     if (run_.model.options.conditional) {
         constexpr int each = 3;
-        std::vector<Sentence> sources;
+        StoredSentences sources;
         for (const Sentence* s : some) sources.push_back(*s);
         const auto written = decoder.write(run_.target_requests(sources, each, seed, 0), options, seed);
         out += text("  held-out sources, and random samples of their targets", which);
@@ -104,7 +104,7 @@ std::string UniVaeTask::show(std::int64_t) {
 
     requests = reconstructions(run_.model, some, 1);
     auto rewritten = [&](int from, int to) {  // decodes after drawing latent layers [from, to) anew from the prior
-        std::vector<DecodeRequest> changed = requests;
+        DecodeRequests changed = requests;
         const LatentSpace& space = run_.model.space;
         if (run_.model.options.latent.source_prior)
             run_.redraw(changed, space.begin(from), space.begin(to), seed);

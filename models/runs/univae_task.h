@@ -8,7 +8,7 @@ namespace masquerade {
 
 class UniVaeTask : public SentenceTask {
   public:
-    UniVaeTask(UniVaeRun& run, std::shared_ptr<const SentenceList> train, std::vector<Sentence> held_out);
+    UniVaeTask(UniVaeRun& run, std::shared_ptr<const SentenceList> train, StoredSentences held_out);
 
     std::string next_batch(std::int64_t step) override;
     Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) override;

@@ -170,7 +170,7 @@ class FromLatents {
 
     // Returns the sentences whose latents are to be computed: the sentences before the tabs or, in a conditional model,
     // the pairs of source and target. Throws BadInput if a conditional model gets a source without a target.
-    std::vector<Sentence> encoded(const Split& split, std::uint32_t first) const {
+    StoredSentences encoded(const Split& split, std::uint32_t first) const {
         for (std::size_t i = 0; conditional_ && i < split.left.size(); i++)
             if (!split.left[i].empty() && split.right[i].empty())
                 throw BadInput("standard input, line ", first + i + 1,
@@ -199,7 +199,7 @@ class FromLatents {
     }
 
     std::string drawn(std::uint32_t count, std::uint32_t first) {
-        std::vector<DecodeRequest> requests;
+        DecodeRequests requests;
         for (std::uint32_t i = first; i < first + count; i++) {
             requests.push_back(run_.sample_request(a_.seed, i));
             if (a_.from_vectors.empty()) continue;
@@ -221,8 +221,8 @@ class FromLatents {
                 throw BadInput("standard input, line ", first + i + 1,
                                ": expected two sentences with a tab between them");
         const LatentSpace& space = run_.model.space;
-        std::vector<DecodeRequest> own;
-        std::vector<Numbers> others;
+        DecodeRequests own;
+        Vectors others;
         if (a_.from_codes)
             for (std::uint32_t i = 0; i < lines.size(); i++)
                 own.push_back({lines[i].empty() ? Numbers(space.numbers())
@@ -232,7 +232,7 @@ class FromLatents {
             own = reconstructions(run_.model, pointers_to(encoded(split, first)));
         if (two) others = mean_latents(run_.model, pointers_to(run_.sentences(split.right)));
         const int points = a_.interpolate ? a_.points : a_.each;
-        std::vector<DecodeRequest> requests;
+        DecodeRequests requests;
         for (std::size_t i = 0; i < lines.size(); i++)
             for (int k = 0; k < points; k++) {
                 DecodeRequest r = own[i];
@@ -253,7 +253,7 @@ class FromLatents {
     // Decodes the requests; every input line has the same number of requests. Returns a line of text for each input
     // line: the results of the line, separated by tabs, or an empty line if the input line is empty. If --length is
     // given, all requests get the start position for this length (only possible with free_length).
-    std::string written(const Strings& lines, std::vector<DecodeRequest> requests, int refinements) {
+    std::string written(const Strings& lines, DecodeRequests requests, int refinements) {
         for (DecodeRequest& r : requests)
             if (a_.length > 0) r.start = run_.model.start_position(a_.length + 2);
         if (a_.show_rounds) return rounds_of(lines, requests);
@@ -266,7 +266,7 @@ class FromLatents {
     }
 
     // Returns the rounds in which the texts of each request are written. A request whose input line is empty has none.
-    std::string rounds_of(const Strings& lines, const std::vector<DecodeRequest>& requests) {
+    std::string rounds_of(const Strings& lines, const DecodeRequests& requests) {
         const std::size_t each = lines.empty() ? 1 : requests.size() / lines.size();
         const auto all = decoder_.in_any_order(requests, options_, a_.seed);
         const char* const hidden = run_.model.unmasks() ? "_" : "";

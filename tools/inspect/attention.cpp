@@ -13,7 +13,7 @@ namespace {
 
 // Draws probabilities as a table: rows are queries, columns are keys, and a darker cell is a larger probability. If
 // `small` is true, the picture has no labels.
-std::string picture(const std::string& title, const AttentionMap& m, const AttentionMap::Rows& p, bool small) {
+std::string picture(const std::string& title, const AttentionMap& m, const Vectors& p, bool small) {
     std::size_t longest = 0;
     for (const std::string& name : m.columns) longest = std::max(longest, name.size());
     const double side = small ? 9 : 18, left = small ? 2 : 96, top = small ? 20 : 30 + 6 * double(longest);
