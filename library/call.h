@@ -9,8 +9,6 @@
 #include <set>
 #include <vector>
 
-#include "engine/tensor/numbers.h"
-#include "input/npy.h"
 #include "library/masquerade.h"
 #include "models/runs/run.h"
 #include "tools/options.h"

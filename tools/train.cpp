@@ -10,7 +10,6 @@
 #include "engine/base/memory.h"
 #include "engine/base/named.h"
 #include "engine/base/processes.h"
-#include "engine/base/version.h"
 #include "engine/base/wrap.h"
 #include "engine/io/checkpoint.h"
 #include "engine/tape/trace.h"

@@ -21,14 +21,16 @@
 namespace masquerade {
 namespace {
 
+using nlohmann::json;
+
 WordPiece::Options tokenizer_options(const RunSettings& s) {
     WordPiece::Options o;
     o.lower = !s.cased;
     return o;
 }
 
-nlohmann::json config_of(const std::string& path) {
-    nlohmann::json config = read_json(path);
+json config_of(const std::string& path) {
+    json config = read_json(path);
     if (!config.is_object()) throw BadInput(path, " is not a JSON object; was it edited?");
     return config;
 }
@@ -45,7 +47,7 @@ void expect_same_tokens(const std::string& path, const Vocabulary& found, const 
                            clipped(lines.token(id)), "; expected the same: was one of them edited?");
 }
 
-std::string model_type(const nlohmann::json& config) {
+std::string model_type(const json& config) {
     const auto found = config.find("model_type");
     return found == config.end() ? "none" : found->is_string() ? found->get<std::string>() : in_words(*found);
 }
@@ -248,7 +250,7 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
                  " tensors do not belong to this model and were ignored; the first is ", first->name);
     }
     run_json = read_file(folder.record_file());
-    const nlohmann::json record = parse_input<BadInput>(run_json, folder.record_file());
+    const json record = parse_input<BadInput>(run_json, folder.record_file());
     const auto resumed = record.find("resumed");
     if (!record.is_object() || (resumed != record.end() && !resumed->is_array()))
         throw BadInput(
@@ -288,7 +290,7 @@ std::string hash_of_tokenizer(const RunFolder& folder) {
 
 }  // namespace
 
-void Run::start(const RunFolder& folder, nlohmann::json record) {
+void Run::start(const RunFolder& folder, json record) {
     folder.begin("");  // marks the folder as a run without a checkpoint, which a new run may overwrite
     save_tokenizer(folder);
     save_more(folder);
@@ -296,7 +298,7 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
     // The salt is a hash of the record without the device, the command, the date, the commit, and the paths of texts
     // and weights. The same training on another machine, in another folder or at another time therefore has the same
     // salt.
-    nlohmann::json tied = record;
+    json tied = record;
     for (const char* place : {"init", "device", "command", "date", "commit", "processes", "hosts"}) tied.erase(place);
     if (tied.contains("data"))
         for (const char* path : {"name", "file", "held_out_file"}) tied["data"].erase(path);
@@ -306,7 +308,7 @@ void Run::start(const RunFolder& folder, nlohmann::json record) {
 
 Vocabulary vocabulary_of(const RunFolder& folder) {
     const std::string path = folder.file("vocab.txt"), more = folder.file("tokenizer.json");
-    const nlohmann::json record = read_json(folder.record_file());
+    const json record = read_json(folder.record_file());
     // The first versions of the program stored no vocabulary_hash in run.json. For their runs, nothing is checked.
     // Later versions hashed only vocab.txt and stored no "salt". If run.json has no salt, a hash of vocab.txt alone is
     // valid.
@@ -331,7 +333,7 @@ void Run::save_config(const std::string& folder) {
     const std::string model = common().family();
     Config keys;
     settings_to_change().declare(keys);
-    nlohmann::json config = sizes.none() ? nlohmann::json::object() : hugging_face_sizes(sizes.first);
+    json config = sizes.none() ? json::object() : hugging_face_sizes(sizes.first);
     config["pad_token_id"] = 0;
     if (sizes.decoder) config["num_decoder_layers"] = sizes.decoder->layers;
     config["model_type"] = model;
@@ -344,7 +346,7 @@ void Run::save_config(const std::string& folder) {
 void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& settings) {
     const std::string model = settings.family();
     const std::string path = folder.step_folder(step) + "/config.json";
-    const nlohmann::json config = config_of(path);
+    const json config = config_of(path);
     const std::string found = model_type(config);
     if (found != model || !config.contains(model))
         throw BadInput(path, " describes a model of type ", found, ", expected ", model);
@@ -352,7 +354,7 @@ void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& sett
     settings.declare(keys);
     keys.from_json(config[model], path);
     // Version 0.1 stored the seed only in run.json.
-    const nlohmann::json record = read_json(folder.record_file());
+    const json record = read_json(folder.record_file());
     const auto seed = record.find("seed");
     if (!config[model].contains("seed") && seed != record.end() && seed->is_number_unsigned())
         settings.train.seed = seed->get<std::uint64_t>();

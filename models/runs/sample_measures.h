@@ -2,7 +2,6 @@
 // Measures of the texts that a model generates freely, beside those of as many held-out lines
 // (models/scoring/sample_quality.h).
 #pragma once
-#include "data/text.h"
 #include "models/runs/measures.h"
 #include "models/runs/unilm_run.h"
 #include "models/scoring/sample_quality.h"

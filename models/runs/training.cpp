@@ -25,15 +25,17 @@
 namespace masquerade {
 namespace {
 
+using nlohmann::json;
+
 bool is_setting(const std::string& word) { return word.find('=') != std::string::npos; }
 
 // Changes the settings of a resumed run by `words` (key=value). Returns the changed settings with their new values.
-nlohmann::json changed(RunSettings& settings, const Strings& words) {
+json changed(RunSettings& settings, const Strings& words) {
     static const Strings may_change = {"learning_rate",  "warmup",     "clip", "schedule_start",
                                        "schedule_steps", "save_every", "keep"};
     Config keys;
     settings.declare(keys);
-    nlohmann::json changes;
+    json changes;
     for (const std::string& word : words) {
         const std::string key = word.substr(0, word.find('='));
         if (std::find(may_change.begin(), may_change.end(), key) == may_change.end())
@@ -103,7 +105,7 @@ RunFolder opened_to_resume(const std::string& path) {
 }
 
 // Adds the number of processes and of the machines that they run on.
-void add_processes(nlohmann::json& record) {
+void add_processes(json& record) {
     char name[256] = "";
     gethostname(name, sizeof name - 1);
     const std::vector<std::string> names = gather_messages(name);
@@ -117,8 +119,8 @@ Training::Training(const std::string& run_folder, const Strings& changes, Device
     : folder(opened_to_resume(run_folder)) {
     kind = &family_of_run(folder.path());
     run = kind->load(folder.path(), true, device);
-    record_ = std::make_shared<nlohmann::json>(nlohmann::json{{"device", name_of(device)}});
-    if (nlohmann::json made = changed(run->settings_to_change(), changes); !made.empty())
+    record_ = std::make_shared<json>(json{{"device", name_of(device)}});
+    if (json made = changed(run->settings_to_change(), changes); !made.empty())
         (*record_)["settings"] = std::move(made);
     text = read_again(origin_of(run->run_json, folder.file("run.json")));
     task = run->task(text);
@@ -180,16 +182,16 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
     }
     task = run->task(text);
     run->complete(text.origin);
-    nlohmann::json record = {{"model", kind->name},
-                             {"version", version},
-                             {"seed", settings->train.seed},
-                             {"settings", config.to_json()},
-                             {"data", json_of(text.origin)},
-                             {"device", name_of(wanted.device)},
-                             {"dtype", name_of(settings->precision)}};
+    json record = {{"model", kind->name},
+                   {"version", version},
+                   {"seed", settings->train.seed},
+                   {"settings", config.to_json()},
+                   {"data", json_of(text.origin)},
+                   {"device", name_of(wanted.device)},
+                   {"dtype", name_of(settings->precision)}};
     if (start) record["init"] = json_name(initial);
     if (start) record["init_weights"] = fmt::format("{:016x}", checksum_of(run->parameters));
-    record_ = std::make_shared<nlohmann::json>(std::move(record));
+    record_ = std::make_shared<json>(std::move(record));
     options = run->common().train;
 }
 
@@ -216,7 +218,7 @@ Trainer& Training::trainer() {
     }
     trainer_->resume();
     if (!first_process()) return *trainer_;
-    nlohmann::json record = parse_input<BadInput>(run->run_json, folder.file("run.json"));
+    json record = parse_input<BadInput>(run->run_json, folder.file("run.json"));
     (*record_)["step"] = trainer_->step();
     record["resumed"].push_back(*record_);
     folder.write("run.json", record.dump(2) + "\n");

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/log.h"
-#include "engine/tensor/numbers.h"
 #include "models/tasks/objective_parts.h"
 
 namespace masquerade {
