@@ -155,10 +155,10 @@ Numbers numbers_in(const masquerade_array* array, const char* name, int dimensio
     }
     if (count > 0) expect(array->data, text(name, ".data").c_str());
     switch (array->type) {
-        case MASQUERADE_FLOAT64: return widened<double>(array->data, std::size_t(count));
-        case MASQUERADE_FLOAT32: return widened<float>(array->data, std::size_t(count));
-        case MASQUERADE_INT32: return widened<std::int32_t>(array->data, std::size_t(count));
-        default: return widened<unsigned char>(array->data, std::size_t(count));
+        case MASQUERADE_FLOAT64: return widened<double>(array->data, count);
+        case MASQUERADE_FLOAT32: return widened<float>(array->data, count);
+        case MASQUERADE_INT32: return widened<std::int32_t>(array->data, count);
+        default: return widened<unsigned char>(array->data, count);
     }
 }
 

@@ -26,7 +26,7 @@ class ClassifyTask : public NumberedTask {
         batch_ = BatchParts(pointers_to(all), run_.settings.train.parts,
                             [&](const Sentences& part) { return run_.batch(part, 64); });
         tokens_ = 0;
-        for (const Sentence& s : all) tokens_ += std::int64_t(s.ids.size());
+        for (const Sentence& s : all) tokens_ += s.ids.size();
         advance(some.size());
         return batch_.bucket();
     }
@@ -209,7 +209,7 @@ MeasureRows ClassifyRun::measures(std::uint64_t count) {
         tape.end();
     });
     const Numbers losses = gather_numbers(own_losses), right = gather_numbers(own_right);
-    const double questions = double(losses.size());
+    const double questions = losses.size();
     if (measured_ != count) {
         baselines_.clear();
         for (const Baseline& b : source->baselines(all))

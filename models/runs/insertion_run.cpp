@@ -122,7 +122,7 @@ std::vector<Written> InsertionRun::insert(const Sentences& sources, const Search
         decoder.read({sources.begin() + first, sources.begin() + end});
         std::vector<Canvas> some(starts.begin() + first, starts.begin() + end);
         for (std::size_t i = 0; i < some.size(); i++) {
-            some[i].source = int(i);
+            some[i].source = i;
             if (int(some[i].tokens.size()) > how.longest)
                 throw BadInput("a canvas of ", some[i].tokens.size(), " tokens is longer than the longest target, ",
                                how.longest);

@@ -387,8 +387,8 @@ ScoredLoss TargetRun::loss(const Objective& objective, const Sentences& some) co
         tokens += weighted ? batch.labels.counted : int(losses.size());
     });
     const double sum = sum_of(gather_numbers(own));
-    all.documents = std::int64_t(sum_over_processes(documents));
-    all.tokens = std::int64_t(sum_over_processes(tokens));
+    all.documents = sum_over_processes(documents);
+    all.tokens = sum_over_processes(tokens);
     all.per_token = sum / std::max<std::int64_t>(all.tokens, 1);
     all.per_document = sum / std::max<std::int64_t>(all.documents, 1);
     return all;
@@ -415,13 +415,13 @@ LikelihoodBound TargetRun::bound(const Objective& objective, const Sentences& so
     });
     for (const Sentence* s : own_part(some, 32)) tokens.push_back(objective.make(*s, 0, options).counted);
     LikelihoodBound all = likelihood_bound(gather_numbers(bounds), gather_numbers(tokens), seed);
-    all.noise = std::sqrt(std::max(0.0, sum_of(gather_numbers(variances)))) / double(all.tokens);
+    all.noise = std::sqrt(std::max(0.0, sum_of(gather_numbers(variances)))) / all.tokens;
     return all;
 }
 
 // The bounds and the numbers of tokens of all sentences.
 LikelihoodBound TargetRun::likelihood_bound(const Numbers& bounds, const Numbers& tokens, std::uint64_t seed) {
-    return {bootstrap(bounds, seed, tokens), 0, sum_of(bounds) / double(bounds.size()), std::int64_t(sum_of(tokens))};
+    return {bootstrap(bounds, seed, tokens), 0, sum_of(bounds) / bounds.size(), std::int64_t(sum_of(tokens))};
 }
 
 std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
@@ -480,7 +480,7 @@ std::string TargetRun::lines_for(StoredSentences sources, std::uint32_t first, s
                                  const std::function<Strings(const Sentences&)>& write) {
     Sentences some;
     for (std::size_t i = 0; i < sources.size(); i++) {
-        sources[i].name = int(first + i);
+        sources[i].name = first + i;
         if (sources[i].ids.size() >= least) some.push_back(&sources[i]);
     }
     const Strings found = write(some);

@@ -89,7 +89,7 @@ double TargetRun::length_cost(const Sentences& sentences) const {
     const Vectors laws = length_laws(sentences, text, std::vector<Tokens>(sentences.size()), ranges);
     double sum = 0;
     for (std::size_t i = 0; i < sentences.size(); i++) sum -= laws[i].at(sizes(*sentences[i], text).target);
-    return sum / double(sentences.size());
+    return sum / sentences.size();
 }
 
 // UnmaskDecoder::missing(), if the run has an objective that trains it; otherwise, returns nothing.
@@ -120,35 +120,34 @@ Vectors TargetRun::length_laws(const Sentences& sentences, bool text, const std:
 
 // The numbers of tokens that a target can have, with the tokens that are given. These are never cut.
 LengthRange TargetRun::possible_lengths(const Sentence& source, const SearchOptions& o) const {
-    const int given = int(given_tokens(source)), most = std::max(given, std::min(places(), given + o.maximum) - 1);
+    const int given = given_tokens(source), most = std::max(given, std::min(places(), given + o.maximum) - 1);
     return {std::min(given + o.minimum, most), most};
 }
 
 // `law` is the law of the number of tokens, if the canvas has one place for each.
 MaskedCanvases TargetRun::canvases_for(const Sentence& s, const Numbers& law, const SearchOptions& o,
                                        std::uint64_t seed) const {
-    const int given = int(given_tokens(s));
+    const int given = given_tokens(s);
     MaskedCanvas c;
     c.end = tokenizer.vocabulary().sep();
     c.tokens.assign(s.ids.begin() + 1, s.ids.begin() + 1 + given);
     if (!draws_length()) {
         c.minimum = given + o.minimum;
-        c.tokens.resize(std::min(places(), given + o.maximum - 1), int(MaskedCanvas::hidden));
+        c.tokens.resize(std::min(places(), given + o.maximum - 1), MaskedCanvas::hidden);
         c.tokens.resize(places(), c.end);
         return MaskedCanvases(std::max(1, o.samples), c);
     }
     std::vector<int> lengths;
     if (o.samples == 0) lengths = best_lengths(law, std::max(1, o.unmask.lengths));
     for (int i = 0; i < o.samples; i++)
-        lengths.push_back(
-            draw_length(law, sampling_draw(seed, std::uint32_t(s.name), std::uint32_t(i), 0, "generate.length")));
+        lengths.push_back(draw_length(law, sampling_draw(seed, s.name, i, 0, "generate.length")));
     MaskedCanvases all;
     for (int n : lengths) {
         all.push_back(c);
         all.back().minimum = n;
-        all.back().tokens.resize(n, int(MaskedCanvas::hidden));
+        all.back().tokens.resize(n, MaskedCanvas::hidden);
         all.back().tokens.push_back(c.end);
-        all.back().score = law.at(std::size_t(n));
+        all.back().score = law.at(n);
     }
     return all;
 }
@@ -158,21 +157,20 @@ MaskedCanvases TargetRun::canvases_for(const Sentence& s, const Numbers& law, co
 MaskedCanvases TargetRun::with_gaps(const MaskedCanvas& text, const Vectors& missing, const Sentence& source,
                                     const SearchOptions& o, std::uint64_t seed) const {
     MaskedCanvases all(std::max(1, o.samples), text);
-    for (int sample = 0; sample < int(all.size()); sample++) {
-        MaskedCanvas& c = all[std::size_t(sample)];
+    for (std::size_t sample = 0; sample < all.size(); sample++) {
+        MaskedCanvas& c = all[sample];
         c.tokens.clear();
         int room = std::min(places() - int(text.tokens.size()), o.maximum - 1);
         for (std::size_t i = 0; i < text.tokens.size(); i++) {
             const Numbers law = length_law(missing.at(i), {0, room});
-            const double u = sampling_draw(seed, std::uint32_t(source.name), std::uint32_t(sample), std::uint32_t(i),
-                                           "generate.length");
+            const double u = sampling_draw(seed, source.name, sample, i, "generate.length");
             const int n = o.samples > 0 ? draw_length(law, u) : best_lengths(law, 1).at(0);
-            c.tokens.insert(c.tokens.end(), std::size_t(n), int(MaskedCanvas::hidden));
+            c.tokens.insert(c.tokens.end(), n, MaskedCanvas::hidden);
             c.tokens.push_back(text.tokens[i]);
-            c.score += law[std::size_t(n)];
+            c.score += law[n];
             room -= n;
         }
-        c.minimum = int(c.tokens.size()) - 1;
+        c.minimum = c.tokens.size() - 1;
     }
     return all;
 }
@@ -189,11 +187,11 @@ MaskedCanvas TargetRun::canvas_of(const std::string& line, std::uint32_t number)
                            "\", expected spaces around each [MASK]");
         else
             encoder.append(word, c.tokens);
-    const int n = int(c.tokens.size());
+    const int n = c.tokens.size();
     if (n >= places())
         throw BadInput("standard input, line ", number + 1, ": ", n, " tokens, expected at most ", places() - 1, " (",
                        continues() ? common().source_limit().setting : common().target_limit().setting, ")");
-    if (!counter() && std::count(c.tokens.begin(), c.tokens.end(), int(MaskedCanvas::hidden)) == 0)
+    if (!counter() && std::count(c.tokens.begin(), c.tokens.end(), MaskedCanvas::hidden) == 0)
         throw BadInput("standard input, line ", number + 1, ": nothing to write, expected at least one [MASK]");
     c.end = tokenizer.vocabulary().sep();
     c.minimum = n;
@@ -206,7 +204,7 @@ void TargetRun::choose_length(const SearchOptions& o, std::vector<Written>& foun
     if (o.samples > 0) return;
     int rounds = 0;
     for (const Written& w : found) rounds += w.rounds;
-    const auto a_token = [](const Written& w) { return w.score / double(w.tokens.size() + 1); };
+    const auto a_token = [](const Written& w) { return w.score / (w.tokens.size() + 1); };
     found = {*std::max_element(found.begin(), found.end(),
                                [&](const Written& a, const Written& b) { return a_token(a) < a_token(b); })};
     found[0].rounds_of_others = rounds - found[0].rounds;
@@ -224,7 +222,7 @@ void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const MaskedCan
         Sentences read;
         std::size_t source_rows = 0, longest = 0;
         for (to = from; to < canvases.size(); to++) {
-            const Sentence* const source = sources[std::size_t(canvases[to].source)];
+            const Sentence* const source = sources[canvases[to].source];
             const bool is_new = read.empty() || read.back() != source;
             const std::size_t rows = source_rows + (is_new ? source->ids.size() : 0),
                               places = std::max(longest, canvases[to].tokens.size());
@@ -232,9 +230,9 @@ void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const MaskedCan
             source_rows = rows, longest = places;
             if (is_new) read.push_back(source);
             some.push_back(canvases[to]);
-            some.back().source = int(read.size()) - 1;
+            some.back().source = read.size() - 1;
         }
-        decoder.read(read, int(some.size()), int(longest));
+        decoder.read(read, some.size(), longest);
         write(std::move(some));
     }
 }
@@ -261,12 +259,12 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
     std::vector<Tokens> given;
     std::vector<LengthRange> ranges;
     for (const Sentence* s : sources) {
-        given.emplace_back(s->ids.begin() + 1, s->ids.begin() + 1 + std::ptrdiff_t(given_tokens(*s)));
+        given.emplace_back(s->ids.begin() + 1, s->ids.begin() + 1 + given_tokens(*s));
         ranges.push_back(possible_lengths(*s, options));
     }
     const auto laws = from_laws ? length_laws(sources, continues(), given, ranges) : Vectors(sources.size());
     const auto hides = [&](const MaskedCanvas& c) {
-        return !counter() || std::count(c.tokens.begin(), c.tokens.end(), int(MaskedCanvas::hidden)) > 0;
+        return !counter() || std::count(c.tokens.begin(), c.tokens.end(), MaskedCanvas::hidden) > 0;
     };
     std::vector<Tokens> left;  // of the texts from which an unknown number of tokens are missing
     for (const MaskedCanvas& c : starts)
@@ -280,9 +278,9 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
                                             : with_gaps(starts[i], missing.at(i), *sources[i], options, seed);
         for (std::size_t sample = 0; sample < own.size(); sample++) {
             canvases.push_back(own[sample]);
-            canvases.back().source = int(i);
-            canvases.back().line = std::uint32_t(sources[i]->name);
-            canvases.back().sample = std::uint32_t(sample);
+            canvases.back().source = i;
+            canvases.back().line = sources[i]->name;
+            canvases.back().sample = sample;
         }
         ends.push_back(canvases.size());
     }
@@ -312,15 +310,15 @@ LikelihoodBound TargetRun::bound_by_orders(const Objective& objective, const Sen
     for (std::size_t i = 0; i < some.size(); i++) {
         const Sentence& s = *some[i];
         MaskedCanvas c;
-        c.source = int(i), c.line = std::uint32_t(s.name), c.end = sep;
+        c.source = i, c.line = s.name, c.end = sep;
         Tokens truth = text ? Tokens(s.ids.begin() + 1, s.ids.end()) : s.target;
-        const int n = int(truth.size()) - 1;
-        if (!draws_length(objective)) truth.resize(std::size_t(std::max(n + 1, longest)), sep);
-        c.tokens.assign(truth.size(), int(MaskedCanvas::hidden));
+        const int n = truth.size() - 1;
+        if (!draws_length(objective)) truth.resize(std::max(n + 1, longest), sep);
+        c.tokens.assign(truth.size(), MaskedCanvas::hidden);
         if (draws_length(objective)) c.tokens.back() = sep;
         tokens.push_back(n + !draws_length(objective));
         for (int order = 0; order < orders; order++) {
-            c.sample = std::uint32_t(order);
+            c.sample = order;
             canvases.push_back(c);
             truths.push_back(truth);
         }
@@ -328,14 +326,14 @@ LikelihoodBound TargetRun::bound_by_orders(const Objective& objective, const Sen
     UnmaskDecoder decoder(net(), objective, measured_options(), text);
     Numbers log_p;
     in_groups(decoder, some, canvases, [&](MaskedCanvases group) {
-        const auto first = truths.begin() + std::ptrdiff_t(log_p.size());
-        const std::vector<Tokens> own(first, first + std::ptrdiff_t(group.size()));
+        const auto first = truths.begin() + log_p.size();
+        const std::vector<Tokens> own(first, first + group.size());
         const Numbers found = log_p_in_random_order(decoder, std::move(group), own, block, seed);
         log_p.insert(log_p.end(), found.begin(), found.end());
     });
     Numbers bounds;
     for (std::size_t i = 0; i < some.size(); i++) {
-        const auto first = log_p.begin() + std::ptrdiff_t(i) * orders;
+        const auto first = log_p.begin() + i * orders;
         const double largest = *std::max_element(first, first + orders);
         double sum = 0;
         for (auto each = first; each < first + orders; each++) sum += std::exp(*each - largest);
@@ -365,7 +363,7 @@ RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& opti
                 const Split split = at_tabs(lines);
                 MaskedCanvases starts;
                 for (std::size_t i = 0; i < lines.size() && how.from_canvas; i++) {
-                    const std::uint32_t number = first + std::uint32_t(i);
+                    const std::uint32_t number = first + i;
                     if (!continuing && split.left[i] == lines[i])
                         throw BadInput("standard input, line ", number + 1,
                                        ": there is no tab, expected source<TAB>words with [MASK]");

@@ -49,7 +49,7 @@ LatentSpace::Code code_in(const std::string& line, const LatentSpace& space, std
     std::istringstream all(line);
     for (std::string layer; std::getline(all, layer, '|');) {
         if (code.size() == std::size_t(space.layers())) refuse(text("there are more than ", code.size(), " layers"));
-        const Latent& latent = space.layer(int(code.size()));
+        const Latent& latent = space.layer(code.size());
         std::vector<int>& parts = code.emplace_back();
         std::istringstream words(layer);
         for (std::string word; words >> word;)

@@ -112,8 +112,8 @@ void reorder_heads(const View& from, void* to, int head_size, bool to_half_split
         const std::int64_t i = row % head_size;
         const std::int64_t there = row - i + i / 2 + (i % 2) * (head_size / 2);  // the row in the half-split order
         const auto [source, target] = to_half_split ? std::pair(row, there) : std::pair(there, row);
-        std::memcpy(static_cast<char*>(to) + std::size_t(target) * bytes,
-                    static_cast<const char*>(from.data) + std::size_t(source) * bytes, bytes);
+        std::memcpy(static_cast<char*>(to) + target * bytes, static_cast<const char*>(from.data) + source * bytes,
+                    bytes);
     }
 }
 
