@@ -25,7 +25,8 @@ struct LineUse {
 
 template <class T>
 Numbers widened(const void* data, std::size_t count) {
-    return count == 0 ? Numbers() : Numbers(static_cast<const T*>(data), static_cast<const T*>(data) + count);
+    const T* const numbers = static_cast<const T*>(data);
+    return {numbers, numbers + count};
 }
 
 // The memory of a result. Throws std::bad_alloc, which call() turns into a message.

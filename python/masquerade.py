@@ -172,21 +172,22 @@ def _given(lines: Iterable[str]) -> Tuple[ctypes.Array, int]:
 # The functions below turn a result of C into one of Python, and free the former.
 
 
-def _take_text(text: ctypes.c_void_p) -> str:
-    try:
-        return ctypes.string_at(text).decode(errors="replace")
-    finally:
-        _library.masquerade_free_text(text)
-
-
 def _lines_in(text: str) -> List[str]:
     return text.split("\n")[:-1]
 
 
+def _pointer_from(function: str, *arguments) -> ctypes.c_void_p:
+    pointer = ctypes.c_void_p()
+    _call(function, *arguments, ctypes.byref(pointer))
+    return pointer
+
+
 def _text_of(function: str, *arguments) -> str:
-    text = ctypes.c_void_p()
-    _call(function, *arguments, ctypes.byref(text))
-    return _take_text(text)
+    text = _pointer_from(function, *arguments)
+    try:
+        return ctypes.string_at(text).decode(errors="replace")
+    finally:
+        _library.masquerade_free_text(text)
 
 
 def _view(array: _Array) -> np.ndarray:
@@ -293,9 +294,7 @@ class Tokenizer(_Opened):
     def open(cls, path: Union[str, os.PathLike], cased: Optional[bool] = None) -> "Tokenizer":
         """Opens vocab.txt, tokenizer.json or the folder that has them. cased: whether capitals and accents are kept; None:
         what the files say."""
-        handle = ctypes.c_void_p()
-        _call("open_tokenizer", _path(path), _options({"cased": cased}), ctypes.byref(handle))
-        return cls(handle)
+        return cls(_pointer_from("open_tokenizer", _path(path), _options({"cased": cased})))
 
     def encode(self, line: str) -> np.ndarray:
         """Returns the ids of a line, int32 (n,). No [CLS] or [SEP] is added."""
@@ -335,11 +334,9 @@ class Run(_Opened):
         """Opens a run folder, one of its steps, or a Hugging Face folder. device: "cpu" or "cuda". threads: CPU threads of
         the whole process. average: use the mean weights of the last `average` checkpoints. max_length: only for a Hugging
         Face folder, the longest line in tokens. precision: "f32", or "bf16" for weights and activations in bf16."""
-        handle = ctypes.c_void_p()
         options = _options({"device": device, "threads": threads, "average": average, "max_length": max_length,
                             "precision": precision})
-        _call("open", _path(folder), options, ctypes.byref(handle))
-        return cls(handle, os.fsdecode(folder))
+        return cls(_pointer_from("open", _path(folder), options), os.fsdecode(folder))
 
     def describe(self) -> dict:
         """Returns family, description, step, settings, parameters (their number), vocabulary (its size), and vectors (the
@@ -349,9 +346,7 @@ class Run(_Opened):
     @functools.cached_property
     def tokenizer(self) -> Tokenizer:
         """A tokenizer that reads text as the run does. It outlives the run."""
-        handle = ctypes.c_void_p()
-        _call("tokenizer_of", self._handle, ctypes.byref(handle))
-        return Tokenizer(handle)
+        return Tokenizer(_pointer_from("tokenizer_of", self._handle))
 
     def encode(self, lines: Iterable[str], **options: Option) -> np.ndarray:
         """Returns a vector for each line, float64 (lines, size): the latents of a univae, or the mean of the last hidden

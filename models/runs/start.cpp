@@ -140,11 +140,6 @@ std::string layers(int taken, int there) {
 
 }  // namespace
 
-void Start::expect_layers(const char* key, int wanted, int there) const {
-    if (wanted > there)
-        throw BadInput(source(), " has only ", there, " layers, but ", key, " is ", wanted, "; choose at most ", there);
-}
-
 // Throws BadInput unless the weights have the sizes of the new model, `ours`. Also compares settings that the shapes of
 // tensors do not show, such as gelu. The weights may have more layers than the new model.
 void Start::expect_same_sizes(const Stacks& ours) const {
@@ -178,6 +173,11 @@ void Start::expect_same_sizes(const Stacks& ours) const {
     if (!a.rotary && a.positions != b.positions)
         throw BadInput(source(), " has ", a.positions, " positions, but max_length, max_target and ", "positions need ",
                        b.positions, "; choose them so that they need ", a.positions);
+    const auto expect_layers = [&](const char* key, int wanted, int there) {
+        if (wanted > there)
+            throw BadInput(source(), " has only ", there, " layers, but ", key, " is ", wanted, "; choose at most ",
+                           there);
+    };
     expect_layers("layers", b.layers, a.layers);
     if (!ours.decoder) return;
     expect_layers("decoder_layers", ours.decoder->layers, theirs.decoder ? theirs.decoder->layers : a.layers);

@@ -57,7 +57,6 @@ class Start {
   private:
     bool gives_head() const { return has_head() && !new_head_; }
     void expect_same_sizes(const Stacks& ours) const;
-    void expect_layers(const char* key, int wanted, int there) const;
     // Copies the tensor `given` of the weights to `to`. If each row of the tensor belongs to a token, copies only the
     // rows of the tokens that keep() or extend() kept.
     void copy_of(const Tensor& given, const View& to) const;

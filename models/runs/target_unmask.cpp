@@ -183,16 +183,15 @@ MaskedCanvas TargetRun::canvas_of(const std::string& line, std::uint32_t number)
         if (word == "[MASK]")
             c.tokens.push_back(MaskedCanvas::hidden);
         else if (word.find("[MASK]") != word.npos)
-            throw BadInput("standard input, line ", number + 1, ": found \"", printable(word),
-                           "\", expected spaces around each [MASK]");
+            refuse_line(number, "found \"", printable(word), "\", expected spaces around each [MASK]");
         else
             encoder.append(word, c.tokens);
     const int n = c.tokens.size();
     if (n >= places())
-        throw BadInput("standard input, line ", number + 1, ": ", n, " tokens, expected at most ", places() - 1, " (",
-                       continues() ? common().source_limit().setting : common().target_limit().setting, ")");
+        refuse_line(number, n, " tokens, expected at most ", places() - 1, " (",
+                    continues() ? common().source_limit().setting : common().target_limit().setting, ")");
     if (!counter() && std::count(c.tokens.begin(), c.tokens.end(), MaskedCanvas::hidden) == 0)
-        throw BadInput("standard input, line ", number + 1, ": nothing to write, expected at least one [MASK]");
+        refuse_line(number, "nothing to write, expected at least one [MASK]");
     c.end = tokenizer.vocabulary().sep();
     c.minimum = n;
     c.tokens.resize(draws_length() ? n + 1 : places(), c.end);
@@ -365,8 +364,7 @@ RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& opti
                 for (std::size_t i = 0; i < lines.size() && how.from_canvas; i++) {
                     const std::uint32_t number = first + i;
                     if (!continuing && split.left[i] == lines[i])
-                        throw BadInput("standard input, line ", number + 1,
-                                       ": there is no tab, expected source<TAB>words with [MASK]");
+                        refuse_line(number, "there is no tab, expected source<TAB>words with [MASK]");
                     starts.push_back(canvas_of(continuing ? lines[i] : split.right[i], number));
                 }
                 const auto shown = [&](const Sentence& source, const std::vector<Written>& samples) {

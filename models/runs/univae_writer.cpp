@@ -39,27 +39,27 @@ std::string text_of(const LatentSpace::Code& code) {
     return line;
 }
 
-// Parses a code in the form of text_of(). `number` is the number of the line, for messages.
-LatentSpace::Code code_in(const std::string& line, const LatentSpace& space, std::size_t number) {
-    const auto refuse = [&](const std::string& why) {
-        throw BadInput("standard input, line ", number, ": ", why, "; expected a code as --codes prints it: for each ",
-                       "of the ", space.layers(), " latent layers its numbers, with | between layers");
+// Parses a code in the form of text_of(). `index` is the index of the line, for messages.
+LatentSpace::Code code_in(const std::string& line, const LatentSpace& space, std::size_t index) {
+    const auto refuse = [&](const auto&... why) {
+        refuse_line(index, why..., "; expected a code as --codes prints it: for each of the ", space.layers(),
+                    " latent layers its numbers, with | between layers");
     };
     LatentSpace::Code code;
     std::istringstream all(line);
     for (std::string layer; std::getline(all, layer, '|');) {
-        if (code.size() == std::size_t(space.layers())) refuse(text("there are more than ", code.size(), " layers"));
+        if (code.size() == std::size_t(space.layers())) refuse("there are more than ", code.size(), " layers");
         const Latent& latent = space.layer(code.size());
         std::vector<int>& parts = code.emplace_back();
         std::istringstream words(layer);
         for (std::string word; words >> word;)
             if (int& part = parts.emplace_back(); !read_number(word, part) || part < 0 || part >= latent.code_choices())
-                refuse(text("\"", word, "\" is no number from 0 to ", latent.code_choices() - 1));
+                refuse("\"", word, "\" is no number from 0 to ", latent.code_choices() - 1);
         if (int(parts.size()) != latent.code_parts())
-            refuse(text("layer ", code.size() - 1, " has ", parts.size(), " numbers, but ", latent.code_parts(),
-                        " are needed"));
+            refuse("layer ", code.size() - 1, " has ", parts.size(), " numbers, but ", latent.code_parts(),
+                   " are needed");
     }
-    if (code.size() != std::size_t(space.layers())) refuse(text("there are ", code.size(), " layers"));
+    if (code.size() != std::size_t(space.layers())) refuse("there are ", code.size(), " layers");
     return code;
 }
 
@@ -173,9 +173,8 @@ class FromLatents {
     StoredSentences encoded(const Split& split, std::uint32_t first) const {
         for (std::size_t i = 0; conditional_ && i < split.left.size(); i++)
             if (!split.left[i].empty() && split.right[i].empty())
-                throw BadInput("standard input, line ", first + i + 1,
-                               ": expected source<TAB>target, because the latents of ", a_.run,
-                               " are those of a pair (conditional=true)");
+                refuse_line(first + i, "expected source<TAB>target, because the latents of ", a_.run,
+                            " are those of a pair (conditional=true)");
         return run_.sentences(split.left, conditional_ ? split.right : Strings());
     }
 
@@ -218,16 +217,15 @@ class FromLatents {
         const bool two = a_.interpolate || !a_.swap.empty();
         for (std::size_t i = 0; two && i < lines.size(); i++)
             if (split.right[i].empty() && !split.left[i].empty())
-                throw BadInput("standard input, line ", first + i + 1,
-                               ": expected two sentences with a tab between them");
+                refuse_line(first + i, "expected two sentences with a tab between them");
         const LatentSpace& space = run_.model.space;
         DecodeRequests own;
         Vectors others;
         if (a_.from_codes)
             for (std::uint32_t i = 0; i < lines.size(); i++)
-                own.push_back({lines[i].empty() ? Numbers(space.numbers())
-                                                : space.latent_of(code_in(lines[i], space, first + i + 1)),
-                               i, 0, run_.model.start_position(0)});
+                own.push_back(
+                    {lines[i].empty() ? Numbers(space.numbers()) : space.latent_of(code_in(lines[i], space, first + i)),
+                     i, 0, run_.model.start_position(0)});
         else
             own = reconstructions(run_.model, pointers_to(encoded(split, first)));
         if (two) others = mean_latents(run_.model, pointers_to(run_.sentences(split.right)));

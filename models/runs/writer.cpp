@@ -8,7 +8,7 @@
 namespace masquerade {
 
 // Throws BadUsage for options that search() would refuse later. Here, the message can name the command-line options.
-void Searching::expect_agreement(bool draws) const {
+void Writing::expect_agreement(bool draws) const {
     const std::string beam = text("--beam ", search.beams);
     if (search.beams > 1 && draws)
         throw BadUsage(beam, " searches, and ",
@@ -35,7 +35,7 @@ RunWriter Run::writer(const Writing& how) {
     throw BadUsage(how.run, " is a run of ", common().family(), ", which does not write");
 }
 
-SearchOptions Searching::options_for(const Run& writes, bool count_draws) const {
+SearchOptions Writing::options_for(const Run& writes, bool count_draws) const {
     const bool cut = search.top_k > 0 || search.top_p < 1;
     const bool draws = search.samples > 0 || (temperature ? *temperature > 0 : cut || (count_draws && count > 0));
     expect_agreement(draws);
@@ -60,7 +60,7 @@ Split at_tabs(const Strings& lines) {
     return split;
 }
 
-std::string Searching::line_of(const Run& writes, const Hypotheses& hypotheses) const {
+std::string Writing::line_of(const Run& writes, const Hypotheses& hypotheses) const {
     std::string line;
     for (const Hypothesis& h : hypotheses) {
         line += (&h == &hypotheses.front() ? "" : "\t") + writes.decode(h.tokens);

@@ -9,9 +9,8 @@
 
 namespace masquerade {
 
-// The options of ./generate that control the search, for all models: greedy search, beams, sampling, and rules for the
-// generated tokens.
-struct Searching {
+struct Writing {
+    // For all models: the options that control the search, such as beams, sampling, and rules for the generated tokens.
     std::string run;  // path of the run, for messages
     std::uint64_t seed = 1;
     int count = 0;                      // number of samples; 0: not given
@@ -28,11 +27,6 @@ struct Searching {
     // the hypothesis follow each text.
     std::string line_of(const Run& run, const Hypotheses& hypotheses) const;
 
-  private:
-    void expect_agreement(bool draws) const;
-};
-
-struct Writing : Searching {
     // For runs with latents: how samples are drawn, or how the latents of input lines are changed before the latents
     // are decoded. resample: the slice of the latents that is drawn anew. swap: the slice that is taken from a second
     // sentence. points: number of sentences of an interpolation. each: number of results of --resample per line.
@@ -65,6 +59,9 @@ struct Writing : Searching {
     bool rewrites() const {
         return reconstruct || interpolate || codes || from_codes || !resample.empty() || !swap.empty();
     }
+
+  private:
+    void expect_agreement(bool draws) const;
 };
 
 // The number of lines or samples that programs pass to RunWriter::write() at a time.
@@ -84,6 +81,12 @@ struct Split {
     Strings left, right;
 };
 Split at_tabs(const Strings& lines);
+
+// Throws BadInput for a line of standard input; `i` is its index, from 0.
+template <class... Parts>
+[[noreturn]] void refuse_line(std::size_t i, const Parts&... why) {
+    throw BadInput("standard input, line ", i + 1, ": ", why...);
+}
 
 // Returns a writer for two options. If how.nearest is given, the writer finds the sentences of a corpus that are
 // nearest to each input line. If how.vectors is given, it saves the vectors of the input lines. Run::vectors() computes
