@@ -11,17 +11,13 @@
 namespace masquerade {
 
 struct ClassifySettings : RunSettings {
-    static constexpr const char *name = "classify", *what = "a Transformer that classifies texts or made-up examples";
-    static constexpr TextKind reads = TextKind::none;
-    static constexpr auto options = Family::no_options;
-    static Strings objectives() { return {}; }
+    static constexpr const char* name = "classify";
     TaskOptions task;
     BackboneOptions model;
     int held_out = 1000;
 
     ClassifySettings();
     const char* family() const override { return name; }
-    const char* architecture() const override { return "Classifier"; }
     void declare(Config& config) override;
     Strings words() const override {
         return task.reads_words() ? WordList() : open_examples(task, train.seed)->vocabulary;

@@ -10,16 +10,17 @@
 namespace masquerade {
 namespace {
 
-// Returns the row of families() for the runs of class R. The entries of the row are static members of R's settings, and
-// functions that create and load such runs.
+// Returns the row of families() for the runs of class R, with functions that create and load such runs.
 template <class R>
-Family row() {
+Family row(const char* what, const char* architecture, TextKind reads, Family::Options options,
+           const Strings& objectives = {}) {
     using Settings = decltype(R::settings);
     return {Settings::name,
-            Settings::what,
-            Settings::reads,
-            Settings::objectives(),
-            Settings::options,
+            what,
+            architecture,
+            reads,
+            options,
+            objectives,
             [] { return std::unique_ptr<RunSettings>(std::make_unique<Settings>()); },
             [](const RunSettings& s, Vocabulary vocabulary, DType storage, Device device) {
                 if (s.family() != std::string(Settings::name))
@@ -36,7 +37,17 @@ Family row() {
 
 const std::vector<Family>& families() {
     static const std::vector<Family> all = {
-        row<UniVaeRun>(), row<UniLmRun>(), row<Seq2SeqRun>(), row<InsertionRun>(), row<ClassifyRun>(), row<FlowRun>(),
+        row<UniVaeRun>("a text VAE inside one Transformer", "UniVAE", TextKind::sentences, Family::of_latents),
+        row<UniLmRun>("a BERT, a language model, or a model of source and target", "UniLM", TextKind::pairs,
+                      Family::of_search, names_of(objectives())),
+        row<Seq2SeqRun>("an encoder and a decoder, for pairs of source and target", "EncoderDecoder", TextKind::pairs,
+                        Family::of_search, names_of(objectives(true))),
+        row<InsertionRun>("an Insertion Transformer: writes a target's words in any order", "InsertionTransformer",
+                          TextKind::translations, Family::of_insertion, names_of(insertion_objectives())),
+        row<ClassifyRun>("a Transformer that classifies texts or made-up examples", "Classifier", TextKind::none,
+                         Family::no_options),
+        row<FlowRun>("a normalising flow: an exact density of vectors, and samples", "Flow", TextKind::none,
+                     Family::of_vectors),
     };
     return all;
 }

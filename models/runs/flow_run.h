@@ -12,10 +12,7 @@ namespace masquerade {
 class UniVaeRun;
 
 struct FlowSettings : RunSettings {
-    static constexpr const char *name = "flow", *what = "a normalising flow: an exact density of vectors, and samples";
-    static constexpr TextKind reads = TextKind::none;
-    static constexpr auto options = Family::of_vectors;
-    static Strings objectives() { return {}; }
+    static constexpr const char* name = "flow";
     std::string points = "moons";
     FlowOptions flow;
     int held_out = 1000;
@@ -23,7 +20,6 @@ struct FlowSettings : RunSettings {
 
     FlowSettings();
     const char* family() const override { return name; }
-    const char* architecture() const override { return "Flow"; }
     void declare(Config& config) override;
     // A vocabulary that nothing reads. It exists because every run must have one.
     Strings words() const override { return {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "number"}; }

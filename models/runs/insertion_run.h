@@ -8,17 +8,12 @@
 namespace masquerade {
 
 struct InsertionSettings : TargetSettings {
-    static constexpr const char *name = "insertion",
-                                *what = "an Insertion Transformer: writes a target's words in any order";
-    static constexpr TextKind reads = TextKind::translations;
-    static constexpr auto options = Family::of_insertion;
-    static Strings objectives() { return names_of(insertion_objectives()); }
+    static constexpr const char* name = "insertion";
     EncoderDecoderOptions model;  // if there is one stack, only model.stack is used
     SlotSettings slots;
 
     InsertionSettings();
     const char* family() const override { return name; }
-    const char* architecture() const override { return "InsertionTransformer"; }
     void declare(Config& config) override;
     void adopt(const Stacks& stacks) override { adopt_stacks(model, stacks); }
     InsertionOptions net(int vocabulary) const;  // the options of the model that these settings describe

@@ -337,7 +337,7 @@ void Run::save_config(const std::string& folder) {
     config["pad_token_id"] = 0;
     if (sizes.decoder) config["num_decoder_layers"] = sizes.decoder->layers;
     config["model_type"] = model;
-    config["architectures"] = {common().architecture()};
+    config["architectures"] = {find_family(model).architecture};
     if (!salt.empty()) config["salt"] = salt;
     config[model] = keys.to_json();
     replace_file(folder + "/config.json", config.dump(2) + '\n');

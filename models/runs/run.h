@@ -54,8 +54,7 @@ struct RunSettings {
     TrainOptions train;
 
     virtual ~RunSettings() = default;
-    virtual const char* family() const = 0;        // name of the family in families()
-    virtual const char* architecture() const = 0;  // the name of the model in config.json
+    virtual const char* family() const = 0;  // name of the family in families()
     // Adds all settings to `config`, which stores pointers to them. The settings must therefore outlive `config`.
     virtual void declare(Config& config) = 0;
     virtual TextKind wants(TextKind usual) const { return usual; }  // kind of text to read; `usual` is Family::reads
@@ -199,12 +198,13 @@ void read_settings(const RunFolder& folder, std::int64_t step, RunSettings& sett
 // A family of models: a row of the table families(). Programs use the row to create, load and describe runs.
 struct Family {
     const char *name, *what;
+    const char* architecture;  // the name of the model in config.json
     TextKind reads;
-    Strings objectives;  // the family's objectives; empty if there is no choice
     // `options` says which groups of command-line options of ./generate and ./evaluate this family supports. The values
     // are single bits, because several families may support the same group.
     enum Options : unsigned { no_options = 0, of_latents = 1, of_search = 2, of_insertion = 4, of_vectors = 8 };
     Options options;
+    Strings objectives;  // the family's objectives; empty if there is no choice
     std::unique_ptr<RunSettings> (*settings)();
     std::unique_ptr<Run> (*fresh)(const RunSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     std::unique_ptr<Run> (*load_as)(const std::string& path, bool to_train, Device device, DType storage);

@@ -7,19 +7,15 @@
 namespace masquerade {
 
 struct Seq2SeqSettings : TargetSettings {
-    static constexpr const char *name = "seq2seq", *what = "an encoder and a decoder, for pairs of source and target";
-    static constexpr TextKind reads = TextKind::pairs;
-    static constexpr auto options = Family::of_search;
-    static Strings objectives() { return names_of(masquerade::objectives(true)); }
+    static constexpr const char* name = "seq2seq";
     EncoderDecoderOptions model;
 
     Seq2SeqSettings();
     const char* family() const override { return name; }
-    const char* architecture() const override { return "EncoderDecoder"; }
     void declare(Config& config) override;
     void adopt(const Stacks& stacks) override { adopt_stacks(model, stacks); }
     EncoderDecoderOptions net(int vocabulary) const;
-    const std::vector<Objective>& table() const override { return masquerade::objectives(true); }
+    const std::vector<Objective>& table() const override { return objectives(true); }
     Stacks stacks() const override { return stacks_of(model); }
 };
 

@@ -8,20 +8,16 @@
 namespace masquerade {
 
 struct UniLmSettings : TargetSettings {
-    static constexpr const char *name = "unilm", *what = "a BERT, a language model, or a model of source and target";
-    static constexpr TextKind reads = TextKind::pairs;
-    static constexpr auto options = Family::of_search;
-    static Strings objectives() { return names_of(masquerade::objectives()); }
+    static constexpr const char* name = "unilm";
     BackboneOptions model;
 
     UniLmSettings();
     const char* family() const override { return name; }
-    const char* architecture() const override { return "UniLM"; }
     void declare(Config& config) override;
     void adopt(const Stacks& stacks) override { model = stacks.first; }
     Stacks stacks() const override { return {model}; }
     BackboneOptions net(int vocabulary) const;
-    const std::vector<Objective>& table() const override { return masquerade::objectives(); }
+    const std::vector<Objective>& table() const override { return objectives(); }
 };
 
 class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {

@@ -12,10 +12,7 @@ namespace masquerade {
 using DecodeRequests = std::vector<DecodeRequest>;
 
 struct UniVaeSettings : RunSettings {
-    static constexpr const char *name = "univae", *what = "a text VAE inside one Transformer";
-    static constexpr TextKind reads = TextKind::sentences;
-    static constexpr auto options = Family::of_latents;
-    static Strings objectives() { return {}; }
+    static constexpr const char* name = "univae";
     UniVaeOptions model;
     SlotSettings slots;  // used only by Decoder::insertion
     // Comma-separated lists, as the user gives them. latent_sizes: Z, one number for all latents or one for each
@@ -33,7 +30,6 @@ struct UniVaeSettings : RunSettings {
 
     UniVaeSettings();
     const char* family() const override { return name; }
-    const char* architecture() const override { return "UniVAE"; }
     void declare(Config& config) override;
     TextKind wants(TextKind usual) const override { return pairs ? TextKind::pairs : usual; }
     void adopt(const Stacks& stacks) override;
