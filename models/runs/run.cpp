@@ -195,7 +195,7 @@ StoredSentences Run::sentences(const Strings& lines, const Strings& targets) con
     return encode_pairs(tokenizer, lines, targets, common().source_limit().tokens, common().target_limit().tokens);
 }
 
-std::shared_ptr<const SentenceList> Run::training_sentences(const TrainingText& t, bool targets) const {
+SharedSentences Run::training_sentences(const TrainingText& t, bool targets) const {
     return t.sentences(tokenizer, common().source_limit().tokens, common().target_limit().tokens, targets);
 }
 

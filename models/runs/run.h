@@ -20,6 +20,7 @@
 namespace masquerade {
 
 using StoredSentences = std::vector<Sentence>;  // Sentences points to them
+using SharedSentences = std::shared_ptr<const SentenceList>;
 struct Measures;
 struct Measuring;
 struct Writing;
@@ -161,7 +162,7 @@ class Run {
     // Encodes lines or, if targets are given, pairs.
     StoredSentences sentences(const Strings& lines, const Strings& targets = {}) const;
     // Returns the sentences of the training text. If `targets` is false, their targets are left out.
-    std::shared_ptr<const SentenceList> training_sentences(const TrainingText& text, bool targets = true) const;
+    SharedSentences training_sentences(const TrainingText& text, bool targets = true) const;
     std::string decode(const Tokens& tokens) const { return tokenizer.decode(tokens); }
     Strings pieces_of(const Tokens& tokens) const {  // the text of each token
         Strings all;

@@ -30,8 +30,7 @@ void add_unknown_warning(Strings& warnings, const ReadCounts& counts) {
                        " are read as [UNK]; a larger vocabulary, or another --vocab, has more of them");
 }
 
-SentenceTask::SentenceTask(Run& run, std::shared_ptr<const SentenceList> train, StoredSentences held_out,
-                           BatchMaker maker)
+SentenceTask::SentenceTask(Run& run, SharedSentences train, StoredSentences held_out, BatchMaker maker)
     : ahead(run.parameters.device() != Device::cpu),
       train_(std::move(train)),
       held_out_(std::move(held_out)),

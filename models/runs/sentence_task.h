@@ -35,7 +35,7 @@ struct BatchMaker {
 
 class SentenceTask : public Task {
   public:
-    SentenceTask(Run& run, std::shared_ptr<const SentenceList> train, StoredSentences held_out, BatchMaker maker);
+    SentenceTask(Run& run, SharedSentences train, StoredSentences held_out, BatchMaker maker);
 
     std::string next_batch(std::int64_t step) override;
     std::vector<std::uint64_t> place() const override { return place_; }
@@ -57,7 +57,7 @@ class SentenceTask : public Task {
     static constexpr std::size_t validated = 400;  // maximum number of held-out sentences that validate() uses
     static constexpr std::size_t shown = 4;        // maximum number of sentences in each list of show()
 
-    const std::shared_ptr<const SentenceList> train_;
+    const SharedSentences train_;
     const StoredSentences held_out_;
     BatchParts batch_;  // the batch of the current step
 

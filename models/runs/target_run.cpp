@@ -38,7 +38,7 @@ BatchMaker target_batches(const TargetRun& run) {
 
 class TargetTask : public SentenceTask {
   public:
-    TargetTask(TargetRun& run, std::shared_ptr<const SentenceList> train, StoredSentences held_out)
+    TargetTask(TargetRun& run, SharedSentences train, StoredSentences held_out)
         : SentenceTask(run, std::move(train), std::move(held_out), target_batches(run)), run_(run) {}
 
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
@@ -429,7 +429,7 @@ std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
     if (mixture.has(Objective::mask_token) && tokenizer.vocabulary().mask() < 0)
         throw BadInput("objective ", objective(), " needs [MASK], which the vocabulary lacks");
     reads(t);
-    std::shared_ptr<const SentenceList> train = training_sentences(t);
+    SharedSentences train = training_sentences(t);
     if (draws_length() && !counter() && lengths_.empty()) count_lengths(*train);
     // An attention that does not support the mask of an objective is refused now, and not in the first step that draws
     // the objective.

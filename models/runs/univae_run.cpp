@@ -190,7 +190,7 @@ std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
         throw BadInput("pairs=true, and ", t.origin.name, " holds no pairs; expected source<TAB>target on every line");
     if (model.unmasks() && tokenizer.vocabulary().mask() < 0)
         throw BadInput("decoder=diffusion needs [MASK], which the vocabulary lacks");
-    std::shared_ptr<const SentenceList> train = training_sentences(t);
+    SharedSentences train = training_sentences(t);
     if (model.insertion && model.insertion->options.scored && step == 0)
         model.insertion->set_scores(settings.slots.scores(tokenizer, *train, settings.train.seed));
     return std::make_unique<UniVaeTask>(*this, std::move(train), sentences(t.held_out, t.held_out_targets));
@@ -340,7 +340,7 @@ ObjectiveOptions UniVaeRun::measured_options(std::uint64_t seed) const {
     return o;
 }
 
-std::shared_ptr<const SentenceList> UniVaeRun::encoded_sentences(const TrainingText& t) const {
+SharedSentences UniVaeRun::encoded_sentences(const TrainingText& t) const {
     return training_sentences(t, model.options.conditional);
 }
 

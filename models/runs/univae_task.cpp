@@ -23,17 +23,17 @@ BatchMaker halves_batches(const UniVaeRun& run) {
 
 }  // namespace
 
-UniVaeTask::UniVaeTask(UniVaeRun& run, std::shared_ptr<const SentenceList> train, StoredSentences held_out)
-    : SentenceTask(run, std::move(train), std::move(held_out), halves_batches(run)), run_(run) {}
+UniVaeTask::UniVaeTask(UniVaeRun& run, SharedSentences train, StoredSentences held_out)
+    : SentenceTask(run, std::move(train), std::move(held_out), halves_batches(run)), run_(run), model_(run.model) {}
 
 LatentNoise UniVaeTask::noise_of(const Batch& part) const {
-    return run_.model.space.noise(part.names(), run_.settings.train.seed, step_);
+    return model_.space.noise(part.names(), run_.settings.train.seed, step_);
 }
 
 std::string UniVaeTask::next_batch(std::int64_t step) {
     const std::string bucket = SentenceTask::next_batch(step);
     step_ = step;
-    if (step == 0) run_.model.start(batch_.all(), [&](const Batch& part) { return noise_of(part); });
+    if (step == 0) model_.start(batch_.all(), [&](const Batch& part) { return noise_of(part); });
     return bucket;
 }
 
@@ -42,9 +42,9 @@ Tensor* UniVaeTask::loss(Tape& tape, std::int64_t step, std::int64_t schedule_st
     double weight = kl_weight_at(s.kl_schedule, step, schedule_steps, s.beta);
     LatentNoise drawn = noise_of(batch());
     const double share = noise_share_at(s.noise_from, s.noise_over, step, schedule_steps);
-    if (share < 1) run_.model.space.scale_noise(drawn, share);
+    if (share < 1) model_.space.scale_noise(drawn, share);
     const LatentNoise& noise = tape.hold(std::move(drawn));
-    last_ = run_.model.loss(tape, batch(), &noise, weight);
+    last_ = model_.loss(tape, batch(), &noise, weight);
     return last_.total;
 }
 
@@ -53,7 +53,7 @@ std::function<std::vector<Metric>()> UniVaeTask::metrics() {
     for (const LatentSample& s : last_.latents)
         if (s.kl) of_layers->emplace_back(s.kl->view());
     const int documents = batch().documents, all = batch().whole().documents;
-    const double constant = run_.model.space.constant_kl();
+    const double constant = model_.space.constant_kl();
     return [=, kl = constant * documents / all]() mutable {
         for (ReadLater& each : *of_layers)
             for (int b = 0; b < documents; b++) kl += each[b] / all;
@@ -65,9 +65,9 @@ std::function<std::vector<Metric>()> UniVaeTask::metrics() {
 std::vector<Metric> UniVaeTask::validate() {
     if (held_out_.empty()) return {};
     const Sentences some = pointers_to(held_out_, validated);
-    HeldOut h = held_out_losses(run_.model, some, run_.measured_options(run_.settings.train.seed));
+    HeldOut h = held_out_losses(model_, some, run_.measured_options(run_.settings.train.seed));
     std::vector<Metric> metrics = {{"loss", h.own + h.kl_per_token}, {"reconstruction", h.own}};
-    if (run_.model.options.latent_layers > 0) metrics.push_back({"other_z", h.other});
+    if (model_.options.latent_layers > 0) metrics.push_back({"other_z", h.other});
     return metrics;
 }
 
@@ -75,9 +75,9 @@ std::vector<Metric> UniVaeTask::validate() {
 // and variants of these sentences. For a variant, some latents are drawn anew before decoding: the lower half of the
 // latent layers, or the top latent layer.
 std::string UniVaeTask::show(std::int64_t) {
-    const int K = run_.model.options.latent_layers;
+    const int K = model_.options.latent_layers;
     const std::uint64_t seed = run_.settings.train.seed;
-    UniVaeDecoder decoder(run_.model, run_.special(), run_.settings.train.graph);
+    UniVaeDecoder decoder(model_, run_.special(), run_.settings.train.graph);
     std::string out;
     DecodeRequests requests;
     SearchOptions options;
@@ -85,7 +85,7 @@ std::string UniVaeTask::show(std::int64_t) {
     const Sentences some = pointers_to(held_out_, shown);
     const auto text_of = [&](const Tokens& ids) { return run_.decode({ids.begin() + 1, ids.end() - 1}); };
     const char* which = run_.prior ? ", from the fitted prior\n" : "\n";
-    if (run_.model.options.conditional) {
+    if (model_.options.conditional) {
         constexpr int each = 3;
         StoredSentences sources;
         for (const Sentence* s : some) sources.push_back(*s);
@@ -102,11 +102,11 @@ std::string UniVaeTask::show(std::int64_t) {
     }
     if (K == 0 || held_out_.empty()) return out;
 
-    requests = reconstructions(run_.model, some, 1);
+    requests = reconstructions(model_, some, 1);
     auto rewritten = [&](int from, int to) {  // decodes after drawing latent layers [from, to) anew from the prior
         DecodeRequests changed = requests;
-        const LatentSpace& space = run_.model.space;
-        if (run_.model.options.latent.source_prior)
+        const LatentSpace& space = model_.space;
+        if (model_.options.latent.source_prior)
             run_.redraw(changed, space.begin(from), space.begin(to), seed);
         else
             for (DecodeRequest& r : changed) space.replace(r.latent, run_.draw(seed, r.line, 1), from, to);
@@ -129,8 +129,8 @@ std::string UniVaeTask::show(std::int64_t) {
 // The prior depends only on the weights, the data and the settings, so a resumed run ends with the same prior. If
 // fitting fails, only a warning is logged, because the trained weights are already saved.
 void UniVaeTask::finish(const std::string& step_folder) {
-    if (run_.settings.prior_sentences == 0 || run_.model.options.latent_layers == 0) return;
-    if (run_.model.options.latent.source_prior) return;  // the prior is learned with the model
+    if (run_.settings.prior_sentences == 0 || model_.options.latent_layers == 0) return;
+    if (model_.options.latent.source_prior) return;  // the prior is learned with the model
     try {
         fit(step_folder, run_.settings.prior_sentences);
     } catch (const Error& error) {
@@ -141,7 +141,7 @@ void UniVaeTask::finish(const std::string& step_folder) {
 
 int UniVaeTask::fit(const std::string& step_folder, int sentences) {
     const auto prior =
-        std::make_shared<const MixturePrior>(fit_prior(run_.model, *train_, sentences, run_.settings.train.seed));
+        std::make_shared<const MixturePrior>(fit_prior(model_, *train_, sentences, run_.settings.train.seed));
     run_.prior = prior;
     prior->save(UniVaeRun::prior_file(step_folder), checksum_of(run_.parameters));
     return prior->codes().components();

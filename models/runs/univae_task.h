@@ -8,12 +8,12 @@ namespace masquerade {
 
 class UniVaeTask : public SentenceTask {
   public:
-    UniVaeTask(UniVaeRun& run, std::shared_ptr<const SentenceList> train, StoredSentences held_out);
+    UniVaeTask(UniVaeRun& run, SharedSentences train, StoredSentences held_out);
 
     std::string next_batch(std::int64_t step) override;
     Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) override;
-    void keep() override { run_.model.keep(batch(), last_, coded_); }
-    void learn(Tape&) override { run_.model.learn(last_, coded_, run_.settings.train.seed, step_); }
+    void keep() override { model_.keep(batch(), last_, coded_); }
+    void learn(Tape&) override { model_.learn(last_, coded_, run_.settings.train.seed, step_); }
     const Batch& batch() const { return batch_.now(); }  // the current part of the batch of the step
     std::function<std::vector<Metric>()> metrics() override;
     std::vector<Metric> validate() override;
@@ -29,6 +29,7 @@ class UniVaeTask : public SentenceTask {
     LatentNoise noise_of(const Batch& part) const;
 
     UniVaeRun& run_;
+    UniVae& model_;
     std::uint32_t step_ = 0;  // the step whose batch was chosen
     UniVae::Loss last_;       // of the current part
     UniVae::Coded coded_;

@@ -68,10 +68,11 @@ class FromLatents {
     FromLatents(UniVaeRun& run, const Writing& a)
         : a_(a),
           run_(run),
-          conditional_(run.model.options.conditional),
-          decoder_(run.model, run.special(), run.settings.train.graph) {
-        const int longest = run.model.options.max_length;
-        if (a.length > 0 && !run.model.options.free_length)
+          model_(run.model),
+          conditional_(model_.options.conditional),
+          decoder_(model_, run.special(), run.settings.train.graph) {
+        const int longest = model_.options.max_length;
+        if (a.length > 0 && !model_.options.free_length)
             throw BadUsage("--length needs a model with free_length=true; ", a.run, " starts to write at position ",
                            longest, " for every length");
         if (a.length > longest - 2)
@@ -80,7 +81,7 @@ class FromLatents {
         if (!a.has_maximum && a.search.minimum > longest)
             throw BadUsage("--minimum ", a.search.minimum, " is more than the ", longest, " tokens that ", a.run,
                            " writes (max_length); give --maximum as well");
-        const bool language_model = run.model.options.latent_layers == 0;
+        const bool language_model = model_.options.latent_layers == 0;
         if (a.rewrites() && language_model)
             throw BadUsage(a.run,
                            " is a language model without latents (latent_layers=0): it can only "
@@ -89,9 +90,9 @@ class FromLatents {
         if (a.from_canvas)
             throw BadUsage("--canvas needs a run of insertion, or of unilm or seq2seq with objective=diffusion; ",
                            a.run, " is a run of univae, which ",
-                           run.model.insertion   ? "starts from empty canvases"
-                           : run.model.unmasks() ? "starts from hidden places"
-                                                 : "generates from left to right");
+                           model_.insertion   ? "starts from empty canvases"
+                           : model_.unmasks() ? "starts from hidden places"
+                                              : "generates from left to right");
         if (a.codes || a.from_codes) expect_codes();
         if (conditional_) expect_sources();
         if (!a.from_vectors.empty()) open_vectors();
@@ -104,7 +105,7 @@ class FromLatents {
         if (language_model && !a.temperature && options_.beams == 1) options_.samples = std::max(1, options_.samples);
         if (!a.has_maximum) options_.maximum = longest;
         // Checks the options now, before lines are read.
-        if (run.model.insertion || run.model.unmasks()) decoder_.search({}, options_, a.seed);
+        if (model_.insertion || model_.unmasks()) decoder_.search({}, options_, a.seed);
         const bool draws = (!a.rewrites() && a.from_vectors.empty()) || !a.resample.empty();
         if (!draws && (!a.sampling.prior.empty() || a.sampling.latent_temperature))
             throw BadUsage(
@@ -116,7 +117,7 @@ class FromLatents {
             throw BadUsage("--resample draws some latents given the others, but the flow --prior ", a.sampling.prior,
                            " draws only whole vectors: leave out one of the two options");
         for (const std::string& word : {a.resample, a.swap})
-            if (!word.empty()) slice_ = slice_of(word, run.model);
+            if (!word.empty()) slice_ = slice_of(word, model_);
         if (a.rewrites() && a.count > 0)
             throw BadUsage(
                 "--count draws samples and reads no lines: leave out either --count or the option that reads lines");
@@ -138,8 +139,8 @@ class FromLatents {
   private:
     void open_vectors() {
         vectors_ = a_.given_vectors ? *a_.given_vectors : read_vectors(a_.from_vectors);
-        const int Z = run_.model.space.numbers();
-        if (run_.model.options.latent_layers == 0 || vectors_.columns != Z || vectors_.rows == 0)
+        const int Z = model_.space.numbers();
+        if (model_.options.latent_layers == 0 || vectors_.columns != Z || vectors_.rows == 0)
             throw BadInput(a_.from_vectors, " has ", vectors_.rows, " rows of ", vectors_.columns, " numbers, but ",
                            a_.run, " has latents of ", Z, "; expected a row of as many for each sentence");
         if (a_.count > 0) throw BadUsage("--from-vectors writes a sentence for each row: leave out --count");
@@ -147,12 +148,12 @@ class FromLatents {
 
     void expect_codes() const {
         const std::string option = a_.codes ? "--codes" : "--from-codes";
-        for (int l = 0; l < run_.model.space.layers(); l++)
-            if (const Latent& latent = run_.model.space.layer(l); latent.code_parts() == 0)
+        for (int l = 0; l < model_.space.layers(); l++)
+            if (const Latent& latent = model_.space.layer(l); latent.code_parts() == 0)
                 throw BadUsage(option, ": ", a_.run, " has latent=", row_of(latent.options.kind).name,
                                run_.settings.kinds_by_layer.empty() ? "" : text(" in latent layer ", l),
                                ", whose latents are no codes; runs with latent=vq or latent=fsq have codes");
-        if (a_.from_codes && run_.model.options.free_length && a_.length == 0)
+        if (a_.from_codes && model_.options.free_length && a_.length == 0)
             throw BadUsage("--from-codes: ", a_.run, " has free_length=true, and a code does not hold the length ",
                            "of its sentence: give --length");
     }
@@ -190,10 +191,10 @@ class FromLatents {
     // the code of the pair. The line is empty if there is no sentence.
     std::string codes_of(const Strings& lines, std::uint32_t first) const {
         const Split split = at_tabs(lines);
-        const auto latents = mean_latents(run_.model, pointers_to(encoded(split, first)));
+        const auto latents = mean_latents(model_, pointers_to(encoded(split, first)));
         std::string all;
         for (std::size_t i = 0; i < lines.size(); i++)
-            all += (split.left[i].empty() ? "" : text_of(run_.model.space.code_of(latents[i]))) + '\n';
+            all += (split.left[i].empty() ? "" : text_of(model_.space.code_of(latents[i]))) + '\n';
         return all;
     }
 
@@ -205,7 +206,7 @@ class FromLatents {
             Numbers& latent = requests.back().latent;
             const auto row = vectors_.numbers.begin() + i * vectors_.columns;
             latent.assign(row, row + vectors_.columns);
-            run_.model.space.project_stored(latent);
+            model_.space.project_stored(latent);
         }
         return written(Strings(count, "no empty line"), std::move(requests), a_.sampling.refine);
     }
@@ -218,17 +219,17 @@ class FromLatents {
         for (std::size_t i = 0; two && i < lines.size(); i++)
             if (split.right[i].empty() && !split.left[i].empty())
                 refuse_line(first + i, "expected two sentences with a tab between them");
-        const LatentSpace& space = run_.model.space;
+        const LatentSpace& space = model_.space;
         DecodeRequests own;
         Vectors others;
         if (a_.from_codes)
             for (std::uint32_t i = 0; i < lines.size(); i++)
                 own.push_back(
                     {lines[i].empty() ? Numbers(space.numbers()) : space.latent_of(code_in(lines[i], space, first + i)),
-                     i, 0, run_.model.start_position(0)});
+                     i, 0, model_.start_position(0)});
         else
-            own = reconstructions(run_.model, pointers_to(encoded(split, first)));
-        if (two) others = mean_latents(run_.model, pointers_to(run_.sentences(split.right)));
+            own = reconstructions(model_, pointers_to(encoded(split, first)));
+        if (two) others = mean_latents(model_, pointers_to(run_.sentences(split.right)));
         const int points = a_.interpolate ? a_.points : a_.each;
         DecodeRequests requests;
         for (std::size_t i = 0; i < lines.size(); i++)
@@ -253,7 +254,7 @@ class FromLatents {
     // given, all requests get the start position for this length (only possible with free_length).
     std::string written(const Strings& lines, DecodeRequests requests, int refinements) {
         for (DecodeRequest& r : requests)
-            if (a_.length > 0) r.start = run_.model.start_position(a_.length + 2);
+            if (a_.length > 0) r.start = model_.start_position(a_.length + 2);
         if (a_.show_rounds) return rounds_of(lines, requests);
         const auto found = decoder_.search(std::move(requests), options_, a_.seed, refinements);
         const std::size_t each = lines.empty() ? 1 : found.size() / lines.size();
@@ -267,7 +268,7 @@ class FromLatents {
     std::string rounds_of(const Strings& lines, const DecodeRequests& requests) {
         const std::size_t each = lines.empty() ? 1 : requests.size() / lines.size();
         const auto all = decoder_.in_any_order(requests, options_, a_.seed);
-        const char* const hidden = run_.model.unmasks() ? "_" : "";
+        const char* const hidden = model_.unmasks() ? "_" : "";
         std::string drawn;
         for (std::size_t r = 0; r < all.size(); r++)
             for (const Written& w : all[r])
@@ -277,6 +278,7 @@ class FromLatents {
 
     const Writing a_;
     UniVaeRun& run_;
+    const UniVae& model_;
     const bool conditional_;
     UniVaeDecoder decoder_;
     SearchOptions options_;
