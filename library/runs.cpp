@@ -157,7 +157,7 @@ int masquerade_encode(masquerade_run* run, const char* const* lines, size_t coun
                 if (rows.empty())
                     throw BadUsage(of.folder, " is a run of ", of.family->name, " that has no such vectors of lines");
                 Numbers all;
-                for (std::size_t i = 0; i < given.size(); i++) all.insert(all.end(), rows[i].begin(), rows[i].end());
+                for (std::size_t i = 0; i < given.size(); i++) append(all, rows[i]);
                 give(all, {std::int64_t(count), std::int64_t(rows[0].size())}, vectors);
             });
     });
@@ -234,7 +234,7 @@ int masquerade_attention(masquerade_run* run, const char* line, masquerade_use_a
         for (const AttentionMap& map : maps) {
             Numbers p;
             for (const Vectors& head : map.heads)
-                for (const Numbers& row : head) p.insert(p.end(), row.begin(), row.end());
+                for (const Numbers& row : head) append(p, row);
             const masquerade_array array{MASQUERADE_FLOAT64,
                                          3,
                                          {std::int64_t(map.heads.size()), std::int64_t(map.rows.size()),

@@ -86,7 +86,7 @@ int masquerade_mask(const char* mask, int source, int target, masquerade_array* 
             throw BadUsage("a document of ", source, " and ", target, " tokens; expected at most ", most, " each");
         const std::vector<std::vector<bool>> cells = seen_cells(mask, source, target);
         std::vector<unsigned char> all;
-        for (const std::vector<bool>& row : cells) all.insert(all.end(), row.begin(), row.end());
+        for (const std::vector<bool>& row : cells) append(all, row);
         give(all, {std::int64_t(cells.size()), cells.empty() ? 0 : std::int64_t(cells[0].size())}, sees);
     });
 }

@@ -218,7 +218,7 @@ MeasureRows ClassifyRun::measures(std::uint64_t count) {
     }
     MeasureRows measured = {{"loss", sum_of(losses) / questions, "nats/question", "cross-entropy"},
                             {"accuracy", 100 * sum_of(right) / questions, "%", "questions answered right"}};
-    measured.insert(measured.end(), baselines_.begin(), baselines_.end());
+    append(measured, baselines_);
     measured.push_back({"questions", questions, "", text("of ", count, " held-out examples")});
     return measured;
 }

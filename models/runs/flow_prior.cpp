@@ -78,8 +78,7 @@ std::unique_ptr<VectorSource> latents_as_points(const UniVaeRun& run, std::uint6
     const auto all = run.encoded_sentences(read_again(origin_of(run.run_json, folder + "/run.json")));
     const StoredSentences chosen = sentences_for_prior(run.model, *all, run.prior_count(), run.settings.train.seed);
     Matrix latents{std::int64_t(chosen.size()), run.model.space.numbers(), {}};
-    for (const Numbers& z : mean_latents(run.model, pointers_to(chosen)))
-        latents.numbers.insert(latents.numbers.end(), z.begin(), z.end());
+    for (const Numbers& z : mean_latents(run.model, pointers_to(chosen))) append(latents.numbers, z);
     std::unique_ptr<VectorSource> points =
         rows_as_points(std::move(latents), folder, checksum_of(run.parameters), seed);
     points->step = run.step;

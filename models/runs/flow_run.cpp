@@ -29,7 +29,7 @@ constexpr double log_2_pi = 1.83787706640934548356;
 
 Tensor* constant_rows(Tape& tape, const Vectors& rows, const char* name) {
     Numbers all;
-    for (const Numbers& row : rows) all.insert(all.end(), row.begin(), row.end());
+    for (const Numbers& row : rows) append(all, row);
     const std::int64_t B = rows.size(), D = rows[0].size();
     return tape.constant(name, {B, D}, arithmetic_of(tape.dtype), all.data());
 }
@@ -295,7 +295,7 @@ RunWriter FlowRun::writer(const Writing& how) {
         for (std::uint32_t i = 0; i < lines.size(); i++) {
             const Numbers x = draw(how.seed, first + i, how.temperature.value_or(1));
             if (how.vectors.empty()) all += fmt::format("{:.6g}\n", fmt::join(x, "\t"));
-            drawn->insert(drawn->end(), x.begin(), x.end());
+            append(*drawn, x);
         }
         return all;
     };

@@ -110,7 +110,7 @@ std::vector<Written> InsertionRun::insert(const Sentences& sources, const Search
     const CanvasOptions how =
         canvas_options(options, settings.slots.ends(), std::min(options.maximum, settings.max_target) - 1);
     Tokens forbidden = special_tokens();
-    forbidden.insert(forbidden.end(), options.forbidden.begin(), options.forbidden.end());
+    append(forbidden, options.forbidden);
     ObjectiveOptions objective = objective_options();
     objective.canvases = 1;
     InsertionDecoder decoder(model, *mixture.parts[0].objective, settings.form(), objective, forbidden);

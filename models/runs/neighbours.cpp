@@ -44,7 +44,7 @@ class Neighbours {
         Vectors vectors = run_.vectors(lines, which_);
         std::string all;
         for (std::size_t i = 0; i < lines.size(); i++) {
-            if (!how_.vectors.empty()) rows_.insert(rows_.end(), vectors[i].begin(), vectors[i].end());
+            if (!how_.vectors.empty()) append(rows_, vectors[i]);
             if (how_.nearest.empty()) continue;
             scale_to_unit(vectors[i]);
             if (!lines[i].empty()) all += nearest_to(vectors[i]);

@@ -366,7 +366,7 @@ const Family& find_family(const std::string& name) {
     for (const Family& kind : families())
         if (std::count(kind.objectives.begin(), kind.objectives.end(), name) > 0) return kind;
     Strings known = names_of(families());
-    for (const Family& kind : families()) known.insert(known.end(), kind.objectives.begin(), kind.objectives.end());
+    for (const Family& kind : families()) append(known, kind.objectives);
     const std::string meant = did_you_mean(clipped(name), known);
     throw BadUsage("there is no model ", clipped(name),
                    meant.empty() ? "; there are " + joined(names_of(families())) : meant,

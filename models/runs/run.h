@@ -90,6 +90,11 @@ struct RunSettings {
     void declare_training(Config& config);
 };
 
+template <class Items, class More>
+void append(Items& items, const More& more) {
+    items.insert(items.end(), more.begin(), more.end());
+}
+
 // How much a model is surprised by a line: -log p in nats, of the line and of its tokens.
 struct LineScore {
     double nats = 0;

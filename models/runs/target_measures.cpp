@@ -62,7 +62,7 @@ void measure_outputs(const std::vector<Strings>& outputs, const Strings& referen
         for (std::size_t m = 0; m < measures.size(); m++) measures[m].beside.push_back(ours[m].value);
         if (measures.empty()) measures = ours;
     }
-    rows.insert(rows.end(), measures.begin(), measures.end());
+    append(rows, measures);
 }
 
 }  // namespace

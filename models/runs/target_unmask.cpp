@@ -112,7 +112,7 @@ Vectors TargetRun::length_laws(const Sentences& sentences, bool text, const std:
         }
         Numbers scores(given[i].size(), -INFINITY);  // of the tokens that are given and those that are missing
         const Numbers& last = missing[i].back();
-        scores.insert(scores.end(), last.begin(), last.end());
+        append(scores, last);
         laws.push_back(length_law(scores, ranges[i]));
     }
     return laws;
@@ -328,7 +328,7 @@ LikelihoodBound TargetRun::bound_by_orders(const Objective& objective, const Sen
         const auto first = truths.begin() + log_p.size();
         const std::vector<Tokens> own(first, first + group.size());
         const Numbers found = log_p_in_random_order(decoder, std::move(group), own, block, seed);
-        log_p.insert(log_p.end(), found.begin(), found.end());
+        append(log_p, found);
     });
     Numbers bounds;
     for (std::size_t i = 0; i < some.size(); i++) {

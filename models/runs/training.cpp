@@ -250,7 +250,7 @@ Vocabulary learn_vocabulary(const RunSettings& s, const TrainingText& t) {
     TrainerOptions options;
     options.lower = !s.cased;
     Strings lines = t.train;
-    lines.insert(lines.end(), t.train_targets.begin(), t.train_targets.end());
+    append(lines, t.train_targets);
     return train_vocabulary(lines, s.vocabulary, options);
 }
 

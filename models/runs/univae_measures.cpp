@@ -170,7 +170,7 @@ Measures UniVaeRun::measures(const Measuring& how) {
                          : model.unmasks() ? fmt::format("bound on -log p(x|z), {} canvases", canvases)
                                            : "-log p(x|z)",
                          ", z of the sentence itself")});
-    auto add = [&](MeasureRows more) { rows.insert(rows.end(), more.begin(), more.end()); };
+    auto add = [&](MeasureRows more) { append(rows, more); };
     // Adds a row for each of these ranges of target tokens: 1, 2-3, 4-7 and so on. at_place[i] is the sum of the losses
     // of target token i, counted from 0, and reach[i] the number of sentences that have this token.
     for (std::size_t first = 0; first < h.reach.size(); first = 2 * first + 1) {
