@@ -52,6 +52,13 @@ std::string model_type(const json& config) {
     return found == config.end() ? "none" : found->is_string() ? found->get<std::string>() : in_words(*found);
 }
 
+// Returns the hash of the tokenizer files of a run: vocab.txt, and tokenizer.json if it exists.
+std::string hash_of_tokenizer(const RunFolder& folder) {
+    const std::string more = folder.file("tokenizer.json");
+    return hash_text(read_file(folder.file("vocab.txt")) +
+                     (std::filesystem::exists(more) ? '\0' + read_file(more) : ""));
+}
+
 }  // namespace
 
 void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
@@ -278,17 +285,6 @@ std::string Run::fit_prior(const TrainingText&) {
 }
 
 std::string hash_text(const std::string& bytes) { return hexadecimal(hash_of(bytes)); }
-
-namespace {
-
-// Returns the hash of the tokenizer files of a run: vocab.txt, and tokenizer.json if it exists.
-std::string hash_of_tokenizer(const RunFolder& folder) {
-    const std::string more = folder.file("tokenizer.json");
-    return hash_text(read_file(folder.file("vocab.txt")) +
-                     (std::filesystem::exists(more) ? '\0' + read_file(more) : ""));
-}
-
-}  // namespace
 
 void Run::start(const RunFolder& folder, json record) {
     folder.begin("");  // marks the folder as a run without a checkpoint, which a new run may overwrite

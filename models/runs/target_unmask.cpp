@@ -23,6 +23,31 @@ Hypotheses behind(std::size_t given, const std::vector<Written>& samples) {
     return all;
 }
 
+// Calls `write` for the canvases, some at a time, after the decoder has read their sources. The decoder has room for as
+// many places in every canvas as the longest canvas of the group has.
+void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const MaskedCanvases& canvases,
+               const std::function<void(MaskedCanvases)>& write) {
+    constexpr std::size_t most_rows = 4096;  // of a group
+    for (std::size_t from = 0, to; from < canvases.size(); from = to) {
+        MaskedCanvases some;
+        Sentences read;
+        std::size_t source_rows = 0, longest = 0;
+        for (to = from; to < canvases.size(); to++) {
+            const Sentence* const source = sources[canvases[to].source];
+            const bool is_new = read.empty() || read.back() != source;
+            const std::size_t rows = source_rows + (is_new ? source->ids.size() : 0),
+                              places = std::max(longest, canvases[to].tokens.size());
+            if (to > from && rows + (some.size() + 1) * places > most_rows) break;
+            source_rows = rows, longest = places;
+            if (is_new) read.push_back(source);
+            some.push_back(canvases[to]);
+            some.back().source = read.size() - 1;
+        }
+        decoder.read(read, some.size(), longest);
+        write(std::move(some));
+    }
+}
+
 }  // namespace
 
 const Objective* TargetRun::diffusion() const { return mixture.find(Objective::bound); }
@@ -208,35 +233,6 @@ void TargetRun::choose_length(const SearchOptions& o, std::vector<Written>& foun
                                [&](const Written& a, const Written& b) { return a_token(a) < a_token(b); })};
     found[0].rounds_of_others = rounds - found[0].rounds;
 }
-
-namespace {
-
-// Calls `write` for the canvases, some at a time, after the decoder has read their sources. The decoder has room for as
-// many places in every canvas as the longest canvas of the group has.
-void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const MaskedCanvases& canvases,
-               const std::function<void(MaskedCanvases)>& write) {
-    constexpr std::size_t most_rows = 4096;  // of a group
-    for (std::size_t from = 0, to; from < canvases.size(); from = to) {
-        MaskedCanvases some;
-        Sentences read;
-        std::size_t source_rows = 0, longest = 0;
-        for (to = from; to < canvases.size(); to++) {
-            const Sentence* const source = sources[canvases[to].source];
-            const bool is_new = read.empty() || read.back() != source;
-            const std::size_t rows = source_rows + (is_new ? source->ids.size() : 0),
-                              places = std::max(longest, canvases[to].tokens.size());
-            if (to > from && rows + (some.size() + 1) * places > most_rows) break;
-            source_rows = rows, longest = places;
-            if (is_new) read.push_back(source);
-            some.push_back(canvases[to]);
-            some.back().source = read.size() - 1;
-        }
-        decoder.read(read, some.size(), longest);
-        write(std::move(some));
-    }
-}
-
-}  // namespace
 
 std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, SearchOptions options, std::uint64_t seed,
                                                     const MaskedCanvases& starts) const {

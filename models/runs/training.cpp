@@ -92,10 +92,6 @@ std::string utc_date() {
     return date;
 }
 
-}  // namespace
-
-namespace {
-
 // Opens the folder of a run that is resumed. Process 0 alone changes it; then the other processes read the same step.
 RunFolder opened_to_resume(const std::string& path) {
     std::optional<RunFolder> first;

@@ -8,7 +8,6 @@
 #include "tokenizer/vocabulary_notes.h"
 
 namespace masquerade {
-
 void TokenChoice::check(int rows, int told) const {
     for (std::size_t i = 0; i < keep.size(); i++)
         if (keep[i] < 0 || keep[i] >= rows)
