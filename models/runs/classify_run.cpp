@@ -108,9 +108,7 @@ void ClassifySettings::declare(Config& c) {
     declare_mask(c);
     declare_backbone(c, model);
     declare_foreign(c, model);
-    c.topic("Model, rarely changed");
-    c.add("positions", &model.positions,
-          "P, minimum number of positions of the model; 0: as many as the longest example needs", 0, 1000000);
+    declare_positions(c, model, "the longest example needs");
     c.topic("Optimiser");
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
     c.topic("Run");

@@ -133,6 +133,12 @@ void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
     c.add("norm_eps", &b.eps, "epsilon of the norms", 0, 1);
 }
 
+void RunSettings::declare_positions(Config& c, BackboneOptions& b, const std::string& needed) {
+    c.topic("Model, rarely changed");
+    c.add("positions", &b.positions, "P, minimum number of positions of the model; 0: as many as " + needed, 0,
+          1000000);
+}
+
 void RunSettings::declare_flow(Config& c, FlowOptions& flow, const std::string& prefix) {
     c.add("flow_steps", &flow.steps,
           prefix + "number of steps of the flow: invertible maps, one after the other (docs/flow.md)", 1, 64);

@@ -81,6 +81,8 @@ struct RunSettings {
     // settings that rarely differ from their defaults, except in checkpoints of other programs.
     static void declare_backbone(Config& config, BackboneOptions& backbone);
     static void declare_foreign(Config& config, BackboneOptions& backbone);
+    // Declares the number of positions. `needed` says how many there are by default, such as "both halves need".
+    static void declare_positions(Config& config, BackboneOptions& backbone, const std::string& needed);
     // Declares the settings of a flow. The help text of each setting begins with `prefix`.
     static void declare_flow(Config& config, FlowOptions& flow, const std::string& prefix);
 

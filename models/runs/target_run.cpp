@@ -209,9 +209,7 @@ void TargetSettings::declare_rest(Config& c, BackboneOptions& stack, bool smooth
             "label_smoothing", &label_smoothing,
             "in training, share of the probability of the right token that is spread over all tokens of the vocabulary",
             0, 0.99);
-    c.topic("Model, rarely changed");
-    c.add("positions", &stack.positions,
-          "P, minimum number of positions of the model; 0: as many as the longest texts need", 0, 1000000);
+    declare_positions(c, stack, "the longest texts need");
     c.topic("Optimiser");
     c.add("batch_tokens", &batch_tokens, "tokens of a batch", 2, 1000000);
     declare_tokenizer(c);

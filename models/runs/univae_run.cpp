@@ -114,9 +114,7 @@ void UniVaeSettings::declare(Config& c) {
           "start the decoder half at the length of the sentence instead of max_length, so that it knows the length");
     declare_mask(c);
     declare_foreign(c, model.backbone);
-    c.topic("Model, rarely changed");
-    c.add("positions", &model.backbone.positions,
-          "P, minimum number of positions of the model; 0: as many as both halves need", 0, 1000000);
+    declare_positions(c, model.backbone, "both halves need");
     c.topic("Optimiser");
     c.add("batch_tokens", &batch_tokens, "tokens of a batch, counted in the encoder half alone", 2, 1000000);
     declare_tokenizer(c);
