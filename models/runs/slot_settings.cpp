@@ -112,7 +112,7 @@ void SlotSettings::declare(Config& c, const std::string& about) {
             described(orders()) + ", or a file with a number for every token of the vocabulary (small numbers first)",
         names_of(orders()));
     // InsertionRule (objective.h) defines the distance of a missing word. The smallest distance gets the largest share.
-    c.add("tau", &tau,
+    c.add("tau", &rule_options.tau,
           about +
               "temperature of order=: the share of a missing word in its slot's loss is proportional to exp(-d / tau), "
               "where d is 0 for the word that the order prefers, and larger for later ones; no effect with "
@@ -121,13 +121,13 @@ void SlotSettings::declare(Config& c, const std::string& about) {
     c.add("content_location", &content_location,
           about + "p(word, slot) is p(word | slot) p(slot), or one softmax over all words and slots",
           {{"factorised", Location::factorised}, {"joint", Location::joint}});
-    c.add("contextual_bias", &contextual_bias,
+    c.add("contextual_bias", &head_options.contextual_bias,
           about +
               "add a bias for each word to the logits, the same in all slots; it is computed from the element-wise "
               "maximum of the slots' vectors");
-    c.add("mixture", &mixture,
+    c.add("mixture", &head_options.mixture,
           about + "number of softmaxes whose mixture gives the probabilities of the words; 1: no mixture", 1, 64);
-    c.add("slot_projection", &projection,
+    c.add("slot_projection", &head_options.projection,
           about +
               "true: the last layer's vectors of the two words beside a slot are projected to the width of the "
               "embedding, and the embedding table is the output matrix; false: a separate output matrix reads the two "
@@ -138,15 +138,13 @@ void SlotSettings::declare(Config& c, const std::string& about) {
             "which slots learn to end, that is, to predict that nothing is missing there: those without a missing word "
             "(slot), or only those of a complete target (sequence)",
         {{"slot", End::slot}, {"sequence", End::sequence}});
-    c.add("end_weight", &end_weight, about + "weight of slots that learn to end; other slots have weight 1", 0, 1000);
+    c.add("end_weight", &rule_options.end_weight,
+          about + "weight of slots that learn to end; other slots have weight 1", 0, 1000);
 }
 
 InsertionHeadOptions SlotSettings::head() const {
-    InsertionHeadOptions o;
+    InsertionHeadOptions o = head_options;
     o.joint = content_location == Location::joint;
-    o.contextual_bias = contextual_bias;
-    o.projection = projection;
-    o.mixture = mixture;
     const Order* named = find_order(order);
     o.scored = !named || named->numbers;
     return o;
@@ -158,13 +156,11 @@ Numbers SlotSettings::scores(const WordPiece& tokenizer, const SentenceList& sen
 }
 
 InsertionRule SlotSettings::rule(const Vocabulary& vocabulary, const InsertionHead& head) const {
-    InsertionRule r;
+    InsertionRule r = rule_options;
     r.left_to_right = order == "left_to_right";
     r.middle = order == "binary_tree";
     r.scores = head.scores();
-    r.tau = tau;
     r.sequence = finalization == End::sequence;
-    r.end_weight = end_weight;
     r.begin = vocabulary.cls();
     r.end = vocabulary.sep();
     return r;

@@ -21,9 +21,8 @@ struct SlotSettings {
     Location content_location = Location::factorised;
     // Which slots learn to predict the end token: every slot without a missing word, or only slots of complete targets.
     End finalization = End::slot;
-    double tau = 1, end_weight = 1;                   // fields of InsertionRule
-    bool contextual_bias = false, projection = true;  // fields of InsertionHeadOptions
-    int mixture = 1;
+    InsertionRule rule_options;         // only tau and end_weight are settings; rule() sets the other fields
+    InsertionHeadOptions head_options;  // head() sets the fields that are no settings
 
     void declare(Config& config, const std::string& about = "");  // `about`: a text before every help
     InsertionHeadOptions head() const;
