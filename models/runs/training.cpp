@@ -127,17 +127,17 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
     if (!out_.empty()) RunFolder::expect_free(out_);
     kind = &kind_of(wanted.words);
     const std::unique_ptr<RunSettings> settings = default_settings(*kind, wanted.device);
-    if (!wanted.initial.empty() && !wanted.vocabulary.empty())
-        throw BadUsage("--init has its own vocabulary: leave out --vocab");
+    const bool has_vocabulary = !wanted.vocabulary.empty();
+    if (!wanted.initial.empty() && has_vocabulary) throw BadUsage("--init has its own vocabulary: leave out --vocab");
     const std::unique_ptr<Start> start = wanted.initial.empty() ? nullptr : Start::open(wanted.initial);
     if (start) start->adopt(*settings);
     const bool packed = !wanted.data.empty() && PackedText::is_at(wanted.data);
-    if (packed && !wanted.vocabulary.empty())
+    if (packed && has_vocabulary)
         throw BadUsage("--data ", wanted.data, " is a packed text with its own vocabulary: leave out ",
                        "--vocab, or pack the text again with this vocabulary");
     if (packed && !start) settings->cased = PackedText(wanted.data).cased();
     HuggingFace brought;  // the tokenizer of --vocab
-    if (!wanted.vocabulary.empty()) {
+    if (has_vocabulary) {
         brought = read_tokenizer(wanted.vocabulary);
         settings->cased = !brought.options.lower;
     }
@@ -152,9 +152,9 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
     if (text.sources_alone)
         log_line("note: ", wanted.data, " holds pairs; only their sources are read (pairs=true reads both)");
     const bool brings_words = !settings->words().empty();
-    if (!wanted.vocabulary.empty() && brings_words)
+    if (has_vocabulary && brings_words)
         throw BadUsage("--vocab: the task of ", kind->name, " has its own vocabulary: leave out --vocab");
-    if ((start || packed || !wanted.vocabulary.empty()) && !brings_words)
+    if ((start || packed || has_vocabulary) && !brings_words)
         for (const std::string& word : wanted.words)
             if (word.rfind("vocabulary=", 0) == 0)
                 log_line("note: ", word, " is ignored: no vocabulary is learned, because ",

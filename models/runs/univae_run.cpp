@@ -33,13 +33,14 @@ UniVaeSettings::UniVaeSettings() {
 }
 
 void UniVaeSettings::declare(Config& c) {
+    LatentOptions& latent = model.latent;
     declare_backbone(c, model.backbone);
     c.topic("Latents");
     c.add("latent_layers", &model.latent_layers, "K, number of upper layers with a latent; 0: a plain language model",
           0, 1023);
     std::vector<std::pair<std::string, LatentKind>> kinds;
     for (const LatentKindRow& row : latent_kinds()) kinds.emplace_back(row.name, row.kind);
-    c.add("latent", &model.latent.kind,
+    c.add("latent", &latent.kind,
           "distribution of the latents (docs/latents.md explains the kinds); none: without noise, an auto-encoder",
           kinds);
     c.add("latent_size", &latent_sizes,
@@ -50,32 +51,31 @@ void UniVaeSettings::declare(Config& c) {
           "kind of each latent layer, from the lowest, as in gaussian,vq, in place of latent=; empty: all are "
           "of the kind latent=");
     c.add(
-        "latent_projection", &model.latent.projects,
+        "latent_projection", &latent.projects,
         "project the row of [CLS] to a latent and back; false: the row is the latent, which needs latent_size = width");
     c.add(
-        "latent_deviation", &model.latent.out_deviation,
+        "latent_deviation", &latent.out_deviation,
         "standard deviation of the initial weights of Out, the map from a latent z to a row; 0: such that Out(z) is as "
         "large as the embedding of a token",
         0, 100);
-    c.add("latent_norm", &model.latent.norm, "apply a layer norm to Out(z), which replaces the row of [CLS]");
-    c.add("kappa", &model.latent.kappa, "vmf, power_spherical: concentration", 0, 1e6);
-    c.add("learn_kappa", &model.latent.learn_kappa,
+    c.add("latent_norm", &latent.norm, "apply a layer norm to Out(z), which replaces the row of [CLS]");
+    c.add("kappa", &latent.kappa, "vmf, power_spherical: concentration", 0, 1e6);
+    c.add("learn_kappa", &latent.learn_kappa,
           "vmf, power_spherical: learn the kappa of each latent layer, starting from the setting kappa");
-    c.add("source_prior", &model.latent.source_prior,
+    c.add("source_prior", &latent.source_prior,
           "gaussian: with conditional=true, compute the prior of the latents from the source, instead of N(0, 1)");
-    c.add("free_bits", &model.latent.free_bits, "nats per latent layer below which the KL is not reduced further", 0,
-          1e6);
+    c.add("free_bits", &latent.free_bits, "nats per latent layer below which the KL is not reduced further", 0, 1e6);
     c.add(
-        "free_bits_of", &model.latent.free_bits_of,
+        "free_bits_of", &latent.free_bits_of,
         "free_bits applies to each sentence, to each number of a latent (free_bits / latent_size for each), or to the "
         "mean of the batch",
         {"sentence", "number", "batch"});
-    declare_flow(c, model.latent.flow, "flow: ");
-    c.add("levels", &model.latent.levels, "fsq: how many values (levels) each number of a latent can take", 2, 65536);
-    c.add("codes", &model.latent.codes, "vq: number of codes in a codebook", 1, 1000000);
-    c.add("groups", &model.latent.groups, "vq: number of parts of a latent, each with its own codebook", 1, 65536);
-    c.add("commitment", &model.latent.commitment, "vq: weight of the distance to the codes", 0, 1000);
-    c.add("decay", &model.latent.decay, "vq: decay of the codebooks' moving average", 0, 1);
+    declare_flow(c, latent.flow, "flow: ");
+    c.add("levels", &latent.levels, "fsq: how many values (levels) each number of a latent can take", 2, 65536);
+    c.add("codes", &latent.codes, "vq: number of codes in a codebook", 1, 1000000);
+    c.add("groups", &latent.groups, "vq: number of parts of a latent, each with its own codebook", 1, 65536);
+    c.add("commitment", &latent.commitment, "vq: weight of the distance to the codes", 0, 1000);
+    c.add("decay", &latent.decay, "vq: decay of the codebooks' moving average", 0, 1);
     c.add("prior_sentences", &prior_sentences,
           "after training, a prior is fitted to the latents of this many training sentences; ./generate draws latents "
           "from it, instead of from the prior in the KL of the loss; 0: none is fitted",
@@ -295,14 +295,9 @@ int UniVaeRun::draw_length(std::uint64_t seed, std::uint32_t line) const {
 
 UniVaeDecoder::Special UniVaeRun::special() const {
     const Vocabulary& v = tokenizer.vocabulary();
-    UniVaeDecoder::Special s;
-    s.cls = v.cls();
-    s.sep = v.sep();
-    s.finalization = settings.slots.ends();
-    s.mask = v.mask();
-    s.forbidden = {v.pad(), v.cls()};
-    if (s.mask >= 0) s.forbidden.push_back(s.mask);
-    return s;
+    Tokens forbidden = {v.pad(), v.cls()};
+    if (v.mask() >= 0) forbidden.push_back(v.mask());
+    return {v.cls(), v.sep(), forbidden, v.mask(), settings.slots.ends()};
 }
 
 void UniVaeRun::expect_way_of_writing(const SearchOptions& options, bool show_rounds) const {
@@ -322,12 +317,13 @@ void UniVaeRun::expect_way_of_writing(const SearchOptions& options, bool show_ro
 
 ObjectiveOptions UniVaeRun::objective_options() const {
     ObjectiveOptions o = halves_options(model);
-    if (model.insertion) o.insertion = settings.slots.rule(tokenizer.vocabulary(), *model.insertion);
+    const Vocabulary& v = tokenizer.vocabulary();
+    if (model.insertion) o.insertion = settings.slots.rule(v, *model.insertion);
     o.seed = settings.train.seed;
     o.word_dropout = settings.word_dropout;
-    o.cls = tokenizer.vocabulary().cls();
-    o.unknown = tokenizer.vocabulary().unk();
-    o.mask = tokenizer.vocabulary().mask();
+    o.cls = v.cls();
+    o.unknown = v.unk();
+    o.mask = v.mask();
     return o;
 }
 
