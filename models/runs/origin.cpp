@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "models/runs/origin.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
+#include "engine/io/checksum.h"
 #include "input/input.h"
 
 namespace masquerade {
@@ -14,9 +13,9 @@ nlohmann::json json_of(const TextOrigin& o) {
     nlohmann::json json = {{"name", json_name(o.name)},
                            {"file", json_name(o.file)},
                            {"held_out_file", json_name(o.held_out_file)},
-                           {"held_out_hash", fmt::format("{:016x}", o.held_out_hash)},
+                           {"held_out_hash", hexadecimal(o.held_out_hash)},
                            {"lines", o.lines},
-                           {"hash", fmt::format("{:016x}", o.hash)},
+                           {"hash", hexadecimal(o.hash)},
                            {"pairs", o.pairs}};
     if (o.step >= 0) json["step"] = o.step;
     const PairOptions& m = o.made;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "models/runs/training.h"
 
-#include <fmt/format.h>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "engine/base/processes.h"
 #include "engine/base/version.h"
 #include "engine/io/checkpoint.h"
+#include "engine/io/checksum.h"
 #include "engine/ops/cpu/gemm.h"
 #include "input/input.h"
 #include "models/runs/origin.h"
@@ -186,7 +185,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
                    {"device", name_of(wanted.device)},
                    {"dtype", name_of(settings->precision)}};
     if (start) record["init"] = json_name(initial);
-    if (start) record["init_weights"] = fmt::format("{:016x}", checksum_of(run->parameters));
+    if (start) record["init_weights"] = hexadecimal(checksum_of(run->parameters));
     record_ = std::make_shared<json>(std::move(record));
     options = run->common().train;
 }
