@@ -127,13 +127,12 @@ Measures TargetRun::measures(const Measuring& how) {
         t.held_out_targets = std::move(given.target);
     }
     const bool pairs = !t.held_out_targets.empty();
-    Text whole;  // without a limit
-    if (sampling) whole.source = t.held_out, whole.target = t.held_out_targets;
-    const std::size_t n = std::min<std::size_t>(t.held_out.size(), how.limit);
-    t.held_out.resize(n);
-    if (pairs) t.held_out_targets.resize(n);
+    Strings sources = t.held_out, targets = t.held_out_targets;
+    const std::size_t n = std::min<std::size_t>(sources.size(), how.limit);
+    sources.resize(n);
+    if (pairs) targets.resize(n);
     if (n == 0) throw BadInput("there is no held-out line to evaluate on; give --data FILE");
-    const StoredSentences sentences = this->sentences(t.held_out, t.held_out_targets);
+    const StoredSentences sentences = this->sentences(sources, targets);
     const Sentences all = pointers_to(sentences);
 
     Measures table{{"written", "first 9", "nearest"},
@@ -189,20 +188,19 @@ Measures TargetRun::measures(const Measuring& how) {
         if (sampling && t.packed)
             log_line("note: ", t.origin.name, " is a packed text, so samples are not compared with training lines");
         table.heads = {"samples", "held out"}, table.keys = {"held_out"};
-        t.held_out = whole.source, t.held_out_targets = whole.target;
         if (sampling && !t.train.empty())
             measure_samples(t, sampled_lines(how.samples, how.search, how.seed, rows), tokenizer, judge.get(), how.seed,
                             rows);
         return table;
     }
     Strings written = write_lines(all, how.search, how.seed, rows);
-    const Strings references = as_read(t.held_out_targets, tokenizer);
+    const Strings references = as_read(targets, tokenizer);
     if (!how.outputs.empty() && first_process())
-        write_outputs(how.outputs, {&t.held_out, &written, &t.held_out_targets, &references});
+        write_outputs(how.outputs, {&sources, &written, &targets, &references});
     std::vector<Strings> compared = {std::move(written)};
     if (t.packed) log_line("note: ", t.origin.name, " is a packed text, so no nearest training source is searched for");
     if (!t.train_targets.empty())
-        for (Strings& lines : baselines(t.held_out, t, how.characters))
+        for (Strings& lines : baselines(sources, t, how.characters))
             compared.push_back(as_read(std::move(lines), tokenizer));
     measure_outputs(compared, references, how.characters, rows);
     return table;
