@@ -133,7 +133,7 @@ std::vector<Written> InsertionRun::insert(const Sentences& sources, const Search
 }
 
 Vectors InsertionRun::vectors(const Strings& lines, const VectorChoice& which) const {
-    if (const EncoderDecoder* two = model.two_stacks()) return encoder_states(lines, which, *two);
+    if (model.two_stacks()) return TargetRun::vectors(lines, which);
     const ObjectiveOptions options = objective_options();
     const auto example = [&](const Sentence& s) { return source_of(s); };
     const auto give_masks = [&](Batch& batch) { mixture.parts.at(0).objective->give_masks(batch, options); };

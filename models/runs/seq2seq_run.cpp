@@ -38,10 +38,6 @@ std::string Seq2SeqRun::description() const {
                 ", objective ", settings.objective);
 }
 
-Vectors Seq2SeqRun::vectors(const Strings& lines, const VectorChoice& which) const {
-    return encoder_states(lines, which, model);
-}
-
 std::vector<Hypotheses> Seq2SeqRun::write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const {
     if (unmasks(options)) return unmasked(sources, options, seed);
     Seq2SeqDecoder decoder(model, objective_options(), settings.max_target);

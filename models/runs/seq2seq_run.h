@@ -29,7 +29,6 @@ class Seq2SeqRun : public RunOf<Seq2SeqSettings, EncoderDecoder, TargetRun> {
 
     std::string unwritable(bool) const override { return masks.own ? masks.own->unwritable(/*goes_on=*/false) : ""; }
     std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
-    Vectors vectors(const Strings& lines, const VectorChoice& which) const override;
 };
 
 }  // namespace masquerade

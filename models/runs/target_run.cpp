@@ -267,7 +267,8 @@ Vectors TargetRun::states(const Strings& lines, const VectorChoice& which, const
     return state_vectors(which.state, stack, pointers_to(all), make, read);
 }
 
-Vectors TargetRun::encoder_states(const Strings& lines, const VectorChoice& which, const EncoderDecoder& stacks) const {
+Vectors TargetRun::vectors(const Strings& lines, const VectorChoice& which) const {
+    const EncoderDecoder& stacks = *net().two_stacks();
     const auto example = [&](const Sentence& s) { return source_of(s); };
     const auto give_masks = [&](Batch& batch) {
         batch.graph = full_mask(batch.parts);

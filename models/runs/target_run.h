@@ -106,6 +106,8 @@ class TargetRun : public Run {
     LineScores scores(const Strings& lines, int importance, std::uint64_t seed) const override;
     Measures measures(const Measuring& how) override;
     RunWriter writer(const Writing& how) override;
+    // The states of the encoder; runs of one stack override this.
+    Vectors vectors(const Strings& lines, const VectorChoice& which) const override;
     const std::string& objective() const { return common().objective; }
     virtual const TargetNet& net() const = 0;
     virtual ObjectiveOptions objective_options() const;
@@ -223,8 +225,6 @@ class TargetRun : public Run {
                    const std::function<Example(const Sentence&)>& example,
                    const std::function<void(Batch&)>& give_masks,
                    const std::function<Tensor*(Tape&, const Batch&)>& read) const;
-    // Does the same for a model with two stacks: the states are those of the encoder.
-    Vectors encoder_states(const Strings& lines, const VectorChoice& which, const EncoderDecoder& stacks) const;
     TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     virtual void reads(const TrainingText& /*text*/) {}  // called before training on `text`
     // Returns a reader of endings that can generate the given number of tokens before each ending; null if
