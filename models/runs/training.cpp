@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "models/runs/training.h"
 
+#include <fmt/chrono.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,16 +80,6 @@ void expect_same_reading(const WordPiece& run, const PackedText& packed, const s
     if (shown(run) != shown(packed.tokenizer()))
         throw BadUsage("--data ", name, " was packed with another vocabulary or other rules than those of --init, ",
                        "keep_tokens= or cased=; expected the same: pack the text again with ./tokenize --pack");
-}
-
-// Returns the current date and time in UTC, as "2026-11-28T09:30:00Z".
-std::string utc_date() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    char date[24];
-    std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return date;
 }
 
 // Opens the folder of a run that is resumed. Process 0 alone changes it; then the other processes read the same step.
@@ -200,7 +191,7 @@ Trainer& Training::trainer() {
     if (trainer_) return *trainer_;
     if (!command.empty()) (*record_)["command"] = command;
     if (!commit.empty()) (*record_)["commit"] = commit;
-    (*record_)["date"] = utc_date();
+    (*record_)["date"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));  // UTC
     if (!alone()) add_processes(*record_);
     trainer_.emplace(run->parameters, *task, folder, options);
     if (!resumed()) {
