@@ -60,7 +60,7 @@ class AttentionReader : public Observer {
         const auto& rule = own_rule;  // clang++ 14 cannot capture a structured binding
         const std::int64_t C = r.x(0).columns(), D = C / rule.heads, kv_columns = r.x(1).columns(),
                            readers = 2 * C / kv_columns;  // query heads per key/value head
-        const std::vector<double> q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));
+        const Numbers q = numbers_of(r.x(0)), lse = numbers_of(r.y(1));
         AttentionMap m{r.path, {}, {}, std::vector<Vectors>(std::size_t(rule.heads))};
         Vectors kv;
         for (std::size_t i = 1; i < r.in.size(); i++) kv.push_back(numbers_of(r.x(i)));

@@ -94,7 +94,7 @@ RunFolder opened_to_resume(const std::string& path) {
 void add_processes(json& record) {
     char name[256] = "";
     gethostname(name, sizeof name - 1);
-    const std::vector<std::string> names = gather_messages(name);
+    const Strings names = gather_messages(name);
     record["processes"] = names.size();
     record["hosts"] = std::set<std::string>(names.begin(), names.end()).size();
 }
