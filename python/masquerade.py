@@ -282,13 +282,9 @@ class _Opened:
 
 
 class Tokenizer(_Opened):
-    """A WordPiece tokenizer, of a file or of a run."""
+    """A WordPiece tokenizer, of a file (Tokenizer.open()) or of a run (Run.tokenizer)."""
 
     _close = "close_tokenizer"
-
-    def __init__(self, handle: ctypes.c_void_p):
-        """For this module; use Tokenizer.open() or Run.tokenizer."""
-        super().__init__(handle)
 
     @classmethod
     def open(cls, path: Union[str, os.PathLike], cased: Optional[bool] = None) -> "Tokenizer":
