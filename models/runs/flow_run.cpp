@@ -164,8 +164,6 @@ void FlowSettings::adopt(const Stacks&) {
     throw BadUsage("a flow has no layers that other weights could give: leave out --init");
 }
 
-FlowNetOptions FlowSettings::net(int) const { return {columns, flow}; }
-
 FlowRun::FlowRun(const FlowSettings& s, Vocabulary v, DType storage, Device device, const TensorFile* weights)
     : FlowRun(weights ? nullptr : opened(s), s, std::move(v), storage, device, weights) {}
 

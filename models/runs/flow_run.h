@@ -24,7 +24,7 @@ struct FlowSettings : RunSettings {
     // A vocabulary that nothing reads. It exists because every run must have one.
     Strings words() const override { return {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "number"}; }
     void adopt(const Stacks& stacks) override;
-    FlowNetOptions net(int vocabulary) const;
+    FlowNetOptions net(int /*vocabulary*/) const { return {columns, flow}; }
 };
 
 class FlowRun : public RunOf<FlowSettings, FlowNet> {

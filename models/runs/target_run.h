@@ -145,9 +145,9 @@ class TargetRun : public Run {
     // it does so with these options: a run that also writes from left to right does so only if an option asks for it.
     // counter(): the objective that predicts how many tokens are missing where; null if the run has none. lengths():
     // with canvas=drawn and without such an objective, how long targets are.
-    const Objective* diffusion() const;
-    const Objective* counter() const;
-    bool unmasks() const;
+    const Objective* diffusion() const { return mixture.find(Objective::bound); }
+    const Objective* counter() const { return mixture.find(Objective::counts); }
+    bool unmasks() const { return diffusion() && (!draws_length() || counter() || !lengths_.empty()); }
     bool unmasks(const SearchOptions& options) const;
     const LengthTable& lengths() const { return lengths_; }
     // Returns the mean of -log p(n) over the sentences, where n is the number of tokens of the target.
@@ -213,7 +213,8 @@ class TargetRun : public Run {
     std::vector<Vectors> missing(const Sentences& sentences, bool text, const std::vector<Tokens>& left) const;
     Vectors length_laws(const Sentences& sentences, bool text, const std::vector<Tokens>& given,
                         const std::vector<LengthRange>& ranges) const;
-    std::size_t given_tokens(const Sentence& source) const;
+    // The number of tokens with which a text begins, if it is continued. They stay, and the continuation lacks them.
+    std::size_t given_tokens(const Sentence& source) const { return continues() ? source.ids.size() - 1 : 0; }
     LengthRange possible_lengths(const Sentence& source, const SearchOptions& options) const;
     void save_more(const RunFolder& folder) const override;
     void load_more(const RunFolder& folder) override;
@@ -252,8 +253,9 @@ class TargetRun : public Run {
     bool in_blocks() const;  // whether the objective is block-diffusion
     // Whether the setting canvas is drawn: for this objective, which has the trait `bound`, or for diffusion().
     bool draws_length(const Objective& objective) const;
-    bool draws_length() const;
-    int places() const;  // the largest number of places, with one for [SEP]
+    bool draws_length() const { return diffusion() && draws_length(*diffusion()); }
+    // Returns the largest number of places, with one for [SEP].
+    int places() const { return common().places(continues()); }
     // The numbers of tokens of a context and of its target without [SEP]. If `text`, the sentence is the target of
     // [CLS].
     struct Sizes {

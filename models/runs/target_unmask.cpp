@@ -50,12 +50,6 @@ void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const MaskedCan
 
 }  // namespace
 
-const Objective* TargetRun::diffusion() const { return mixture.find(Objective::bound); }
-
-bool TargetRun::unmasks() const { return diffusion() && (!draws_length() || counter() || !lengths_.empty()); }
-
-const Objective* TargetRun::counter() const { return mixture.find(Objective::counts); }
-
 bool TargetRun::unmasks(const SearchOptions& options) const {
     return unmasks() && (!writes() || changed(options.unmask) || options.canvas.threshold >= 0);
 }
@@ -73,17 +67,11 @@ void TargetRun::refuse_unmasking(const SearchOptions& options, const std::string
                        objective());
 }
 
-// The number of tokens with which a text begins, if it is continued. They stay, and the continuation lacks them.
-std::size_t TargetRun::given_tokens(const Sentence& source) const { return continues() ? source.ids.size() - 1 : 0; }
-
-int TargetRun::places() const { return common().places(continues()); }
-
 bool TargetRun::in_blocks() const { return diffusion() && diffusion_form(*diffusion()) == DiffusionForm::blocks; }
 
 bool TargetRun::draws_length(const Objective& objective) const {
     return masquerade::draws_length(diffusion_form(objective), common().how.diffusion);
 }
-bool TargetRun::draws_length() const { return diffusion() && draws_length(*diffusion()); }
 
 TargetRun::Sizes TargetRun::sizes(const Sentence& s, bool text) const {
     if (text) return {1, int(s.ids.size()) - 2};
