@@ -256,13 +256,6 @@ class TargetRun : public Run {
     bool draws_length() const { return diffusion() && draws_length(*diffusion()); }
     // Returns the largest number of places, with one for [SEP].
     int places() const { return common().places(continues()); }
-    // The numbers of tokens of a context and of its target without [SEP]. If `text`, the sentence is the target of
-    // [CLS].
-    struct Sizes {
-        int context, target;
-    };
-    Sizes sizes(const Sentence& s, bool text) const;
-    static void choose_length(const SearchOptions& options, std::vector<Written>& found);
     void count_lengths(const SentenceList& all);
     LengthTable lengths_;
 };

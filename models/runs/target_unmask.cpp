@@ -48,6 +48,26 @@ void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const MaskedCan
     }
 }
 
+// The numbers of tokens of a context and of its target without [SEP]. If `text`, the sentence is the target of [CLS].
+struct Sizes {
+    int context, target;
+};
+Sizes sizes(const Sentence& s, bool text) {
+    if (text) return {1, int(s.ids.size()) - 2};
+    return {int(s.ids.size()), int(s.target.size()) - 1};
+}
+
+// If several lengths were tried, keeps only the target with the best score a token.
+void choose_length(const SearchOptions& o, std::vector<Written>& found) {
+    if (o.samples > 0) return;
+    int rounds = 0;
+    for (const Written& w : found) rounds += w.rounds;
+    const auto a_token = [](const Written& w) { return w.score / (w.tokens.size() + 1); };
+    found = {*std::max_element(found.begin(), found.end(),
+                               [&](const Written& a, const Written& b) { return a_token(a) < a_token(b); })};
+    found[0].rounds_of_others = rounds - found[0].rounds;
+}
+
 }  // namespace
 
 bool TargetRun::unmasks(const SearchOptions& options) const {
@@ -71,11 +91,6 @@ bool TargetRun::in_blocks() const { return diffusion() && diffusion_form(*diffus
 
 bool TargetRun::draws_length(const Objective& objective) const {
     return masquerade::draws_length(diffusion_form(objective), common().how.diffusion);
-}
-
-TargetRun::Sizes TargetRun::sizes(const Sentence& s, bool text) const {
-    if (text) return {1, int(s.ids.size()) - 2};
-    return {int(s.ids.size()), int(s.target.size()) - 1};
 }
 
 void TargetRun::count_lengths(const SentenceList& all) {
@@ -209,17 +224,6 @@ MaskedCanvas TargetRun::canvas_of(const std::string& line, std::uint32_t number)
     c.minimum = n;
     c.tokens.resize(draws_length() ? n + 1 : places(), c.end);
     return c;
-}
-
-// If several lengths were tried, keeps only the target with the best score a token.
-void TargetRun::choose_length(const SearchOptions& o, std::vector<Written>& found) {
-    if (o.samples > 0) return;
-    int rounds = 0;
-    for (const Written& w : found) rounds += w.rounds;
-    const auto a_token = [](const Written& w) { return w.score / (w.tokens.size() + 1); };
-    found = {*std::max_element(found.begin(), found.end(),
-                               [&](const Written& a, const Written& b) { return a_token(a) < a_token(b); })};
-    found[0].rounds_of_others = rounds - found[0].rounds;
 }
 
 std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, SearchOptions options, std::uint64_t seed,
