@@ -204,14 +204,6 @@ Tokens special_ids(const Vocabulary& v) {
     return all;
 }
 
-StoredSentences Run::sentences(const Strings& lines, const Strings& targets) const {
-    return encode_pairs(tokenizer, lines, targets, common().source_limit().tokens, common().target_limit().tokens);
-}
-
-SharedSentences Run::training_sentences(const TrainingText& t, bool targets) const {
-    return t.sentences(tokenizer, common().source_limit().tokens, common().target_limit().tokens, targets);
-}
-
 void Run::use_moving_average() {
     if (common().train.ema == 0) return;
     if (const std::string path = step_folder + "/state.safetensors"; !std::filesystem::exists(path))

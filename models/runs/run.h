@@ -167,9 +167,13 @@ class Run {
     virtual std::string writing_command(const std::string& folder) const = 0;
 
     // Encodes lines or, if targets are given, pairs.
-    StoredSentences sentences(const Strings& lines, const Strings& targets = {}) const;
+    StoredSentences sentences(const Strings& lines, const Strings& targets = {}) const {
+        return encode_pairs(tokenizer, lines, targets, common().source_limit().tokens, common().target_limit().tokens);
+    }
     // Returns the sentences of the training text. If `targets` is false, their targets are left out.
-    SharedSentences training_sentences(const TrainingText& text, bool targets = true) const;
+    SharedSentences training_sentences(const TrainingText& text, bool targets = true) const {
+        return text.sentences(tokenizer, common().source_limit().tokens, common().target_limit().tokens, targets);
+    }
     std::string decode(const Tokens& tokens) const { return tokenizer.decode(tokens); }
     Strings pieces_of(const Tokens& tokens) const {  // the text of each token
         Strings all;
