@@ -42,10 +42,6 @@ InsertionForm InsertionSettings::form() const {
                                             : InsertionForm::one_stack;
 }
 
-Stacks InsertionSettings::stacks() const {
-    return form() == InsertionForm::two_stacks ? stacks_of(model) : Stacks{model.stack};
-}
-
 InsertionOptions InsertionSettings::net(int vocabulary_size) const {
     InsertionOptions o{slots.head(), model, form() != InsertionForm::two_stacks};
     BackboneOptions& stack = o.stacks.stack;

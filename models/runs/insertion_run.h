@@ -18,7 +18,9 @@ struct InsertionSettings : TargetSettings {
     void adopt(const Stacks& stacks) override { adopt_stacks(model, stacks); }
     InsertionOptions net(int vocabulary) const;  // the options of the model that these settings describe
     const std::vector<Objective>& table() const override { return insertion_objectives(); }
-    Stacks stacks() const override;
+    Stacks stacks() const override {
+        return form() == InsertionForm::two_stacks ? stacks_of(model) : Stacks{model.stack};
+    }
     InsertionForm form() const;  // which stacks read source and canvas; follows from the objective
 };
 

@@ -166,8 +166,4 @@ InsertionRule SlotSettings::rule(const Vocabulary& vocabulary, const InsertionHe
     return r;
 }
 
-Finalization SlotSettings::ends() const {
-    return order == "left_to_right" || finalization == End::sequence ? Finalization::sequence : Finalization::slot;
-}
-
 }  // namespace masquerade

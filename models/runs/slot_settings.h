@@ -30,7 +30,10 @@ struct SlotSettings {
     // sentences; order=frequency reads all of them. Throws BadInput if `order` names a file that is missing or wrong.
     Numbers scores(const WordPiece& tokenizer, const SentenceList& sentences, std::uint64_t seed) const;
     InsertionRule rule(const Vocabulary& vocabulary, const InsertionHead& head) const;
-    Finalization ends() const;  // the rule by which generation ends, which follows from the training
+    // Returns the rule by which generation ends, which follows from the training.
+    Finalization ends() const {
+        return order == "left_to_right" || finalization == End::sequence ? Finalization::sequence : Finalization::slot;
+    }
 };
 
 }  // namespace masquerade

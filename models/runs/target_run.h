@@ -148,7 +148,9 @@ class TargetRun : public Run {
     const Objective* diffusion() const { return mixture.find(Objective::bound); }
     const Objective* counter() const { return mixture.find(Objective::counts); }
     bool unmasks() const { return diffusion() && (!draws_length() || counter() || !lengths_.empty()); }
-    bool unmasks(const SearchOptions& options) const;
+    bool unmasks(const SearchOptions& options) const {
+        return unmasks() && (!writes() || changed(options.unmask) || options.canvas.threshold >= 0);
+    }
     const LengthTable& lengths() const { return lengths_; }
     // Returns the mean of -log p(n) over the sentences, where n is the number of tokens of the target.
     double length_cost(const Sentences& sentences) const;

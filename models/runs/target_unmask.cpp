@@ -70,10 +70,6 @@ void choose_length(const SearchOptions& o, std::vector<Written>& found) {
 
 }  // namespace
 
-bool TargetRun::unmasks(const SearchOptions& options) const {
-    return unmasks() && (!writes() || changed(options.unmask) || options.canvas.threshold >= 0);
-}
-
 void TargetRun::refuse_unmasking(const SearchOptions& options, const std::string& why, bool from_canvas,
                                  bool show_rounds) const {
     const char* const option = changed(options.unmask)         ? changed(options.unmask)

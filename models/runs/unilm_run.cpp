@@ -86,10 +86,6 @@ void UniLmRun::reads(const TrainingText& text) {
         log_line("warning: objective lm-reverse: ", why);
 }
 
-std::string UniLmRun::unwritable(bool backward) const {
-    return masks.own ? masks.own->unwritable(reads_causally(), backward) : "";
-}
-
 ReadingOptions UniLmRun::reading_options() const {
     const ObjectiveOptions o = objective_options();
     ReadingOptions r;

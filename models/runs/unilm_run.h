@@ -30,7 +30,9 @@ class UniLmRun : public RunOf<UniLmSettings, UniLm, TargetRun> {
     Vectors vectors(const Strings& lines, const VectorChoice& which) const override;
     std::string description() const override;
 
-    std::string unwritable(bool backward) const override;
+    std::string unwritable(bool backward) const override {
+        return masks.own ? masks.own->unwritable(reads_causally(), backward) : "";
+    }
     bool continues() const override { return (writes() || diffusion()) && !pairs_; }
     std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
     ObjectiveOptions objective_options() const override;

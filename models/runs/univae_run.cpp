@@ -334,10 +334,6 @@ ObjectiveOptions UniVaeRun::measured_options(std::uint64_t seed) const {
     return o;
 }
 
-SharedSentences UniVaeRun::encoded_sentences(const TrainingText& t) const {
-    return training_sentences(t, model.options.conditional);
-}
-
 int UniVaeRun::prior_count() const {
     return settings.prior_sentences > 0 ? settings.prior_sentences : UniVaeSettings().prior_sentences;
 }

@@ -99,7 +99,9 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     ObjectiveOptions measured_options(std::uint64_t seed) const;
     // Returns the training sentences as they are encoded to latents. The maximum number of them to whose latents priors
     // are fitted is prior_count().
-    SharedSentences encoded_sentences(const TrainingText& text) const;
+    SharedSentences encoded_sentences(const TrainingText& text) const {
+        return training_sentences(text, model.options.conditional);
+    }
     int prior_count() const;
 
     // The prior from which samples are drawn: the fitted prior, or a flow. Null: the prior of training.
