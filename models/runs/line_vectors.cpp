@@ -7,8 +7,7 @@
 namespace masquerade {
 
 Vectors state_vectors(VectorChoice::State state, const Backbone& stack, const Sentences& sentences,
-                      const std::function<Batch(const Sentences&)>& make,
-                      const std::function<Tensor*(Tape&, const Batch&)>& read) {
+                      const std::function<Batch(const Sentences&)>& make, const StateReader& read) {
     const std::size_t C = stack.options.width;
     Vectors own;  // the vectors of the sentences of this process
     each_own_batch(stack, sentences, 64, make, [&](Tape& tape, const Batch& batch, std::size_t) {

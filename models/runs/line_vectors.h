@@ -28,11 +28,13 @@ struct VectorChoice {
     std::uint32_t first_line = 0;
 };
 
+// Returns the states of all rows of a batch, (N,C), where C is the width of the stack.
+using StateReader = std::function<Tensor*(Tape&, const Batch&)>;
+
 // Returns the last hidden states of each sentence, averaged over its rows or, with State::cls, those of its first row.
 // `stack` computes the states. make() makes a batch of some sentences; the document of a sentence has as many rows as
-// Document::source says. read() returns the states of all these rows, (N,C), where C is the width of the stack.
+// Document::source says.
 Vectors state_vectors(VectorChoice::State state, const Backbone& stack, const Sentences& sentences,
-                      const std::function<Batch(const Sentences&)>& make,
-                      const std::function<Tensor*(Tape&, const Batch&)>& read);
+                      const std::function<Batch(const Sentences&)>& make, const StateReader& read);
 
 }  // namespace masquerade

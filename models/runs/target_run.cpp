@@ -253,8 +253,7 @@ Example TargetRun::source_of(const Sentence& s) const {
 
 Vectors TargetRun::states(const Strings& lines, const VectorChoice& which, const Backbone& stack,
                           const std::function<Example(const Sentence&)>& example,
-                          const std::function<void(Batch&)>& give_masks,
-                          const std::function<Tensor*(Tape&, const Batch&)>& read) const {
+                          const std::function<void(Batch&)>& give_masks, const StateReader& read) const {
     if (which.drawn) return {};
     const auto make = [&](const Sentences& some) {
         std::vector<Example> examples;

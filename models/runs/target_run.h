@@ -226,8 +226,7 @@ class TargetRun : public Run {
     // latents are asked for. `example` makes the rows of a line. give_masks() sets the masks of a batch.
     Vectors states(const Strings& lines, const VectorChoice& which, const Backbone& stack,
                    const std::function<Example(const Sentence&)>& example,
-                   const std::function<void(Batch&)>& give_masks,
-                   const std::function<Tensor*(Tape&, const Batch&)>& read) const;
+                   const std::function<void(Batch&)>& give_masks, const StateReader& read) const;
     TargetRun(const TargetSettings& settings, Vocabulary vocabulary, DType storage, Device device);
     virtual void reads(const TrainingText& /*text*/) {}  // called before training on `text`
     // Returns a reader of endings that can generate the given number of tokens before each ending; null if
