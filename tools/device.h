@@ -32,7 +32,7 @@ constexpr bool proven_on_gpu = false;
 inline Device choose_device(const std::string& wish, const std::string& program, Work work) {
     if (wish == "cpu" || (wish == "auto" && work != Work::models)) return Device::cpu;
     if (work == Work::none)
-        throw Error(text("--device cuda: ", program, " has no work for a GPU; leave the option out"));
+        throw Error("--device cuda: ", program, " has no work for a GPU; leave the option out");
     std::string why_not = why_no_gpu();
     if (why_not.empty() && (proven_on_gpu || wish == "cuda")) {
         const std::string no_cublas = cuda_runtime().why_no_cublas();
@@ -44,7 +44,7 @@ inline Device choose_device(const std::string& wish, const std::string& program,
         why_not = text("a GPU answers (", cuda_runtime().facts().name,
                        "), but its results have not been tested yet "
                        "(make gpu-test); --device cuda uses it anyway");
-    if (wish == "cuda") throw Error(text("--device cuda: ", why_not, "; --device cpu runs everywhere"));
+    if (wish == "cuda") throw Error("--device cuda: ", why_not, "; --device cpu runs everywhere");
     log_line("note: ", why_not, "; using the CPU");
     return Device::cpu;
 }

@@ -189,12 +189,11 @@ struct LabelMeasuring {
     void measure(const Run& run, const std::string& name, std::uint64_t seed, std::vector<Measure>& rows) const {
         const Text file = read_text(lines);
         if (file.target.empty())
-            throw BadInput(text(lines, " has no labels; text<TAB>label is expected on every line"));
-        const std::vector<std::vector<double>> vectors = run.features(file.source);
+            throw BadInput(lines, " has no labels; text<TAB>label is expected on every line");
+        const std::vector<Numbers> vectors = run.features(file.source);
         if (vectors.empty())
-            throw BadUsage(
-                text("--labelled: ", name,
-                     " gives no vectors of lines; expected a univae with latents, a unilm, a seq2seq or an insertion"));
+            throw BadUsage("--labelled: ", name,
+                     " gives no vectors of lines; expected a univae with latents, a unilm, a seq2seq or an insertion");
         const std::vector<Sentence> words = encode_lines(run.tokenizer, file.source, INT_MAX);
         const struct {
             const char *key, *meaning;
@@ -210,7 +209,7 @@ struct LabelMeasuring {
             try {
                 return split_labels(file.target, most, seed, draw);
             } catch (const BadInput& e) {
-                throw BadInput(text("--labelled ", lines, ": ", e.what()));
+                throw BadInput("--labelled ", lines, ": ", e.what());
             }
         };
         if (std::set<int>(labels.begin(), labels.end()).size() < labels.size())
@@ -219,7 +218,7 @@ struct LabelMeasuring {
             std::vector<LabelledSplit> splits;
             for (int draw = 0; draw < draws; draw++) splits.push_back(split(most, draw));
             for (const auto& [key, meaning, share_right] : classifiers) {
-                std::vector<double> right;
+                Numbers right;
                 for (const LabelledSplit& s : splits) right.push_back(100 * share_right(s));
                 Measure row{key, std::accumulate(right.begin(), right.end(), 0.0) / draws, "%",
                             fmt::format("of {} lines right, {} labels, trained on {}, {}", splits[0].test.size(),

@@ -42,7 +42,7 @@ inline std::size_t read_some(char* buffer, std::size_t end, std::size_t size) {
         if (end > first && poll(&input, 1, 0) == 0) break;
         ssize_t got = read(STDIN_FILENO, buffer + end, size - end);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) throw BadInput(text("standard input cannot be read: ", std::strerror(errno)));
+        if (got < 0) throw BadInput("standard input cannot be read: ", std::strerror(errno));
         if (got == 0) break;
         end += got;
     }

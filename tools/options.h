@@ -17,6 +17,8 @@ class Option;
 
 namespace masquerade {
 
+using Strings = std::vector<std::string>;
+
 // A handle on an option. CLI11 owns the option, and the handle is valid until run_program() returns.
 class Option {
   public:
@@ -24,7 +26,7 @@ class Option {
 
     Option between(std::int64_t least, std::int64_t most) const;
     Option between(double least, double most) const;
-    Option one_of(const std::vector<std::string>& words) const;
+    Option one_of(const Strings& words) const;
     Option list() const;           // the value is a list, separated by commas
     Option one_at_a_time() const;  // may be repeated, with one value each time; [ and ] are ordinary characters
     Option required() const;
@@ -53,7 +55,7 @@ class Options {
     // input() declares an option that names files or folders to read. output() declares an option that names a file or
     // folder to write. tools/outputs.h checks that the program does not overwrite what it reads.
     Option input(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
-    Option input(const std::string& name, std::vector<std::string>& paths, const std::string& shown,
+    Option input(const std::string& name, Strings& paths, const std::string& shown,
                  const std::string& what);
     Option output(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
     // Says that the program reads this file or folder, although no option names it, so that no output overwrites it.
@@ -65,7 +67,7 @@ class Options {
         using Wide = std::conditional_t<std::is_integral_v<Number>, std::int64_t, double>;
         return value(name, number, unit, what).between(Wide(least), Wide(most));
     }
-    Option choice(const std::string& name, std::string& word, const std::vector<std::string>& words,
+    Option choice(const std::string& name, std::string& word, const Strings& words,
                   const std::string& what, const std::string& unit = "NAME") {
         return value(name, word, unit, what).one_of(words);
     }
@@ -94,7 +96,7 @@ inline DType storage_of(const std::string& precision) { return precision == "bf1
 
 // Declares options by setup(), reads `words` as a program would read its command line, and calls body(). Throws
 // BadUsage if the words do not fit the options.
-void with_options(const std::string& name, const std::vector<std::string>& words,
+void with_options(const std::string& name, const Strings& words,
                   const std::function<void(Options&)>& setup, const std::function<void()>& body);
 // Returns the message for the exception that is being handled. Exceptions of libraries get messages of this program,
 // because the libraries' own messages are written for programmers.

@@ -79,14 +79,14 @@ void check(const Options& app, const TokenizeSettings& s) {
     for (const Option& option : app.given()) {
         const bool pairs = !s.pack.empty() && option.name() == "--pairs", ids = s.decode && option.name() == "--ids";
         if (instead == 1 && option.heading() == written && !pairs && !ids)
-            throw BadUsage(text(option.name(), " says how encoded lines are written: leave it out here"));
+            throw BadUsage(option.name(), " says how encoded lines are written: leave it out here");
         if ((!s.pack.empty() && option.heading() == reading && option.name() != "--cased") ||
             (!s.check.empty() && option.heading() == reading))
-            throw BadUsage(text(option.name(), s.pack.empty()
+            throw BadUsage(option.name(), s.pack.empty()
                                                    ? " says how text is read, and --check reads none: leave it out"
                                                    : ": a packed text is read as training reads text; expected no "
                                                      "option but --cased, or a tokenizer.json with other rules "
-                                                     "(--write-json)"));
+                                                     "(--write-json)");
     }
     if (s.offsets && s.characters) throw BadUsage("--offsets counts bytes, --characters code points: give one of them");
 }

@@ -124,8 +124,8 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     say_when_stopped(nullptr);
     const std::string run = shell_word(t.folder.path());
     if (reason == StopReason::unheard && first_process())  // standard output is closed
-        throw BadInput(text("standard output cannot be written: was it closed, is the disk full? Stopped after ",
-                            trainer.step(), " steps, saved: continue with --resume ", run));
+        throw BadInput("standard output cannot be written: was it closed, is the disk full? Stopped after ",
+                            trainer.step(), " steps, saved: continue with --resume ", run);
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
     say("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(), t.folder.path(),
         double(peak_resident_bytes()) / (1 << 20));

@@ -66,7 +66,7 @@ void run(Bench& bench, AttentionCase o) {
     if (o.heads == 0) o.heads = 12;
     if (o.tokens == 0) o.tokens = bench.common.device == Device::cuda ? 16384 : 2048;
     bench.begin(Json::object());
-    std::vector<std::string> masks = {"full", "causal", "prefix"};
+    Strings masks = {"full", "causal", "prefix"};
     if (!o.mask.empty()) {
         if (!std::count(masks.begin(), masks.end(), o.mask))
             throw Error("--mask is ", o.mask, ", expected full, causal or prefix; other masks need --kinds");
@@ -137,7 +137,7 @@ RunCase attention_case(Options& app) {
     app.number("--heads", o->heads, 1, 1024, "heads (default: 12; with --kinds 4)");
     app.number("--size", o->size, 1, 1024, "numbers per head (default: 64)");
     app.choice("--precision", o->precision, {"f32", "bf16", "both"}, "f32, bf16 or both (default: both)");
-    std::vector<std::string> names = names_of(attention_kinds());
+    Strings names = names_of(attention_kinds());
     names.push_back("all");
     const Option kinds =
         app.value("--kinds", o->kinds, "NAME,...",

@@ -38,7 +38,7 @@ constexpr int cls = 2, sep = 3, first_ordinary = 5;
 constexpr int source_tokens = 64, target_tokens = 24;  // source_tokens includes [CLS] and [SEP]
 
 void expect_full(const Tokens& tokens, int count) {
-    if (int(tokens.size()) != count) throw Error(text("a sentence has ", tokens.size(), " tokens, not ", count));
+    if (int(tokens.size()) != count) throw Error("a sentence has ", tokens.size(), " tokens, not ", count);
 }
 
 void greedy(Bench& bench, const std::string& mark, DType storage, const std::vector<int>& batches) {

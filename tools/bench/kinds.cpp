@@ -143,7 +143,7 @@ void measure_kinds(Bench& bench, const AttentionCase& o) {
                 first_line_of(text(alone, " --kinds ", kind.name, " --lengths ", N, " 2>&1 | grep '^{\\|^error: '"));
             if (line.substr(0, 1) != "{") {
                 bench.progress("");  // throws Stopped after Ctrl-C, which the other process has received, too
-                throw Error(text(kind.name, " on ", N, " tokens was not measured: ", line));
+                throw Error(kind.name, " on ", N, " tokens was not measured: ", line);
             }
             const Json row = Json::parse(line);
             const double inside = row["inside_ms"], mib = row["mib"];

@@ -44,7 +44,7 @@ std::pair<double, double> line_through(const std::vector<std::pair<double, doubl
 
 // A run to measure: the words and the option --data of ./train.
 struct MeasuredRun {
-    std::vector<std::string> words;
+    Strings words;
     std::string data;
 };
 // Trains in this process, together with the others that mpirun or srun has started. Returns a row of JSON:

@@ -101,7 +101,7 @@ void measure_messages(std::size_t largest, Device device, Json& row) {
         std::vector<Bytes> send(count, message(count, size)), receive;
         for (std::size_t i = 0; i < count; i++) receive.push_back(message(i, size));
         const std::size_t turns = std::clamp<std::size_t>((1 << 25) / (size * others), 10, 500);
-        std::vector<double> seconds;
+        Numbers seconds;
         for (std::size_t i = 0; i < 2 * turns; i++) {
             const double start = steady_seconds();
             all.exchange(send, receive, __LINE__);
@@ -143,7 +143,7 @@ Json measure_together(Bench& bench, const MeasuredRun& run) {
     };
     step();
     step();  // the second step uses the memory plan
-    std::vector<double> runs, exchanges, updates;
+    Numbers runs, exchanges, updates;
     std::uint64_t sent = 0;
     for (int i = 0; i < bench.options.repeats; i++) {
         from_first(0);  // so that all processes begin together

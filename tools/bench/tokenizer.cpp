@@ -28,7 +28,7 @@ constexpr double default_size = 16e6;  // bytes; the default text is repeated up
 volatile std::size_t seen = 0;
 
 struct CaseOptions {
-    std::vector<std::string> texts;
+    Strings texts;
     std::string vocabulary;
     bool cased = false;
 };
@@ -40,8 +40,8 @@ struct BenchText {
     double megabytes() const { return double(bytes.size()) / 1e6; }
 };
 
-void read_bench_text(const std::vector<std::string>& files, BenchText& t) {
-    auto add = [&](const std::vector<std::string>& lines) {
+void read_bench_text(const Strings& files, BenchText& t) {
+    auto add = [&](const Strings& lines) {
         for (const std::string& line : lines) t.bytes += line, t.bytes += '\n';
     };
     for (const std::string& path : files) {
@@ -88,7 +88,7 @@ std::string ids_alike(const BenchText& text, const WordPiece& tokenizer) {
     if (rules.rules == Rules::google) rules.rules = Rules::hugging_face, rules.max_word = 100;
     const WordPiece alike(tokenizer.vocabulary(), rules, tokenizer.added());
     Encoder encoder(alike);
-    std::vector<int> ids;
+    Tokens ids;
     for (std::string_view line : text.lines) {
         const std::size_t begin = ids.size();
         ids.push_back(0);
@@ -109,7 +109,7 @@ void run(Bench& bench, const CaseOptions& o) {
         read_tokenizer(o.vocabulary.empty() ? file : o.vocabulary, o.cased ? std::optional(true) : std::nullopt);
     for (const std::string& note : read.notes) log_line("note: ", o.vocabulary, ": ", note);
     const WordPiece tokenizer = tokenizer_of(std::move(read));
-    std::vector<std::vector<int>> ids;
+    std::vector<Tokens> ids;
     std::size_t tokens = 0;
     for (std::string_view line : text.lines) {
         ids.push_back(tokenizer.encode(line));
@@ -160,13 +160,13 @@ void run(Bench& bench, const CaseOptions& o) {
         return fmt::format("{}, {} thread{}", name, n, n == 1 ? "" : "s");
     };
     const std::set<int> counts = {1, threads()};
-    std::vector<int> all;
+    Tokens all;
     std::vector<Piece> pieces;
     measure("encode", "encode", 1, [&] { encode(all); });
     measure("encode with offsets", "pieces", 1, [&] { encode(pieces); });
     constexpr std::size_t part = 1000;  // lines that a thread encodes at a time
     const std::size_t parts = (text.lines.size() + part - 1) / part;
-    std::vector<std::vector<int>> of_parts(parts);
+    std::vector<Tokens> of_parts(parts);
     for (int n : counts)
         if (n > 1)
             measure(thread_names("encode", n), "encode", n, [&] {
@@ -178,11 +178,11 @@ void run(Bench& bench, const CaseOptions& o) {
                     };
                 });
                 std::size_t found = 0;
-                for (const std::vector<int>& some : of_parts) found += some.size();
+                for (const Tokens& some : of_parts) found += some.size();
                 expect(found);
             });
     measure("decode", "decode", 1, [&] {
-        for (const std::vector<int>& line : ids) seen = seen + tokenizer.decode(line).size();
+        for (const Tokens& line : ids) seen = seen + tokenizer.decode(line).size();
     });
     for (int n : counts)
         measure(thread_names("train 8000", n), "train", n,

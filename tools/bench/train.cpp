@@ -19,7 +19,7 @@ namespace masquerade {
 namespace {
 
 struct CaseOptions {
-    std::vector<std::string> marks;
+    Strings marks;
     std::string precision;
     TrainWay way;
 };
@@ -149,7 +149,7 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
                       w = make_tensor({side, side}, storage, device, halves),
                       y = make_tensor({side, side}, storage, device);
     const auto multiply = [&] { linear_forward(x.view, w.view, View{}, y.view); };
-    std::vector<double> multiplications;
+    Numbers multiplications;
     auto turn = [&] {
         trainer.train_step();  // not timed, because the peer (PyTorch) or the large product has filled the caches
         const double seconds = seconds_of([&] { trainer.train_step(); }, run_seconds);
@@ -176,7 +176,7 @@ void measure_training(Bench& bench, const TrainMark& mark, DType storage, const 
 
 RunCase train_case(Options& app) {
     auto o = std::make_shared<CaseOptions>();
-    const std::vector<std::string> names = train_mark_names();
+    const Strings names = train_mark_names();
     app.value("--marks", o->marks, "NAME,...",
               fmt::format("what to measure: {} (default: {}; with --device cuda {})", fmt::join(names, ", "),
                           fmt::join(train_mark_names(Device::cpu), ", "),

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "data/sentences.h"
 #include "engine/tape/trace.h"
 #include "engine/train/trainer.h"
 #include "models/nets/univae.h"
@@ -18,8 +19,8 @@ struct TrainMark {
     std::string name;
     bool univae = false;
     UniVaeOptions model;                      // for a BERT, only model.backbone is used
-    std::vector<std::vector<int>> sentences;  // token ids; for UniVAE, each is [CLS] ... [SEP]
-    std::vector<std::vector<int>> targets;    // for a BERT: one label per token
+    std::vector<Tokens> sentences;  // token ids; for UniVAE, each is [CLS] ... [SEP]
+    std::vector<Tokens> targets;    // for a BERT: one label per token
 
     // Returns the number of tokens that a step predicts: for a BERT, all tokens; for UniVAE, all tokens except [CLS].
     int tokens() const;
@@ -28,7 +29,7 @@ struct TrainMark {
 
 // Returns the names of all marks (models of fixed sizes). If a device is given, returns only the names of the marks
 // that are measured on this device by default (docs/results/cpu.md, gpu.md).
-std::vector<std::string> train_mark_names(std::optional<Device> device = {});
+Strings train_mark_names(std::optional<Device> device = {});
 TrainMark train_mark(const std::string& name, std::uint64_t seed);
 
 // The task of training a mark (a model of fixed sizes) on its batch.

@@ -37,15 +37,15 @@ constexpr Row rows[] = {{"bert-small", Kind::bert, small, 32, 0, true, false},
                         {"univae-base-16k", Kind::univae, base, 0, 16384, false, true},
                         {"unilm-base-16k", Kind::bert, base, 256, 0, false, true}};
 
-std::vector<int> tokens_of(Sequence& random, int count, int first, int vocabulary) {
-    std::vector<int> ids(count);
+Tokens tokens_of(Sequence& random, int count, int first, int vocabulary) {
+    Tokens ids(count);
     for (int& id : ids) id = first + random.below(vocabulary - first);
     return ids;
 }
 
-std::vector<int> sentence(Sequence& random, int vocabulary) {
+Tokens sentence(Sequence& random, int vocabulary) {
     const int length = shortest + random.below(longest - shortest + 1);
-    std::vector<int> ids = tokens_of(random, length, first_word, vocabulary);
+    Tokens ids = tokens_of(random, length, first_word, vocabulary);
     ids.front() = cls;
     ids.back() = sep;
     return ids;
@@ -85,7 +85,7 @@ Strings train_mark_names(std::optional<Device> device) {
 
 TrainMark train_mark(const std::string& name, std::uint64_t seed) {
     const Row* row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) { return name == r.name; });
-    if (row == std::end(rows)) throw BadUsage(text("there is no mark ", name, "; ./bench train --help lists them"));
+    if (row == std::end(rows)) throw BadUsage("there is no mark ", name, "; ./bench train --help lists them");
     const UniVaeSettings settings;
     TrainMark m;
     m.name = name;
@@ -114,7 +114,7 @@ TrainMark train_mark(const std::string& name, std::uint64_t seed) {
         return m;
     }
     while (row->sentences == 0 || int(m.sentences.size()) < row->sentences) {
-        std::vector<int> ids = sentence(random, b.vocabulary);
+        Tokens ids = sentence(random, b.vocabulary);
         room -= ids.size();
         if (row->sentences == 0 && room < 0) break;
         m.sentences.push_back(std::move(ids));

@@ -18,14 +18,14 @@ double attention_work(std::int64_t pairs, const BackboneOptions& o) { return 6.0
 struct Bert : MarkTask {
     Backbone backbone;
     TokenRows rows;
-    std::vector<int> targets;
+    Tokens targets;
     SegmentGraph graph;
 
     Bert(const TrainMark& mark, const BackboneOptions& options, DType storage, Device device)
         : MarkTask(storage, device), backbone(parameters, options) {
         Documents documents;
         for (std::size_t b = 0; b < mark.sentences.size(); b++) {
-            const std::vector<int>& ids = mark.sentences[b];
+            const Tokens& ids = mark.sentences[b];
             const int length = ids.size(), half = length / 2;
             documents.push_back({half, length - half});
             for (int t = 0; t < length; t++) rows.push(ids[t], t >= half, t, b);
@@ -36,7 +36,7 @@ struct Bert : MarkTask {
     std::string next_batch(std::int64_t) override { return "documents"; }
     Tensor* loss(Tape& tape, std::int64_t, std::int64_t) override {
         Tensor* h = backbone.head(tape, backbone.finish(tape, backbone.run(tape, rows, graph)));
-        const std::vector<double> ones(targets.size(), 1);
+        const Numbers ones(targets.size(), 1);
         return backbone.mean_loss(tape, h, targets, ones, ones.size(), 0).total;
     }
     double attention_multiply_adds() const override {

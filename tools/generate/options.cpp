@@ -141,17 +141,16 @@ void expect_only_of(const Family& kind, const Groups& groups, const std::string&
         for (const Option& option : group.given()) given.push_back(option);
     for (const Option& option : given)
         if (!silent.empty() && option.name() != silent)
-            throw BadUsage(text(silent, " writes no text: leave out ", option.name()));
+            throw BadUsage(silent, " writes no text: leave out ", option.name());
     if (kind.options == Family::no_options) return;  // a later check reports that this model does not generate
     for (const auto& [group, bits] : groups.of_text)
         if (!(kind.options & bits)) refuse_options(group, run, kind.name);
     if (kind.options != Family::of_insertion) return;
     for (const Option& option : groups.search.given())
         if (option.name() != "--maximum" && option.name() != "--forbid")
-            throw BadUsage(
-                text(option.name(),
+            throw BadUsage(option.name(),
                      " applies to models that write token by token; insertion takes --maximum, --forbid and its own "
-                     "options"));
+                     "options");
 }
 
 }  // namespace

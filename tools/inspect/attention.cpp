@@ -70,8 +70,7 @@ void draw_attention(const AttentionPageSettings& s) {
                                             : given_line(s.text, run->common().wants(kind.reads), "--text: " + s.run);
     const std::string pictures = attention_pictures(*run, one, true);
     if (pictures.empty())
-        throw BadUsage(
-            text(s.run, ": its kind of attention has no probabilities to draw; ./inspect mask draws its rule"));
+        throw BadUsage(s.run, ": its kind of attention has no probabilities to draw; ./inspect mask draws its rule");
     replace_file(s.out, page("Attention: " + (one.train.empty() ? "an example that the run makes" : one.train[0]),
                              attention_section(pictures)));
     log_line("wrote ", s.out);

@@ -114,7 +114,7 @@ void save(const Model& model, const std::string& folder) {
     for (const char* name :
          {"config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json"})
         if (fs::exists(folder + "/" + name))
-            throw BadInput(text(folder, " holds a ", name, " already; choose another folder"));
+            throw BadInput(folder, " holds a ", name, " already; choose another folder");
     if (!model.weights.head)
         log_line("note: the model has no masked-language-model head; the saved one has a new one, at its first values");
     save_whole(folder, model.backbone, model.parameters, *model.tokenizer);
@@ -131,7 +131,7 @@ void read_lines(const Model& model, TokenRows& rows, Documents& documents) {
     for (std::string line; reader.next(line);) {
         const std::size_t tab = line.find('\t');
         const bool pair = tab != line.npos;
-        std::vector<int> first = tokenizer.encode(line.substr(0, tab)), second;
+        Tokens first = tokenizer.encode(line.substr(0, tab)), second;
         if (pair) second = tokenizer.encode(line.substr(tab + 1));
         const int room = std::max(0, model.config.backbone.positions - (pair ? 3 : 2)), before = rows.count();
         const Lengths kept = longest_first(tokenizer.options().rules, room, first.size(), second.size());
@@ -206,9 +206,9 @@ void inspect_hugging_face(const CheckpointSettings& s, std::uint64_t seed) {
     const auto whole_path = [](const std::string& path) { return fs::weakly_canonical(fs::absolute(path)); };
     if (!s.save.empty() && !s.logits.empty() &&
         *whole_path(s.logits).lexically_relative(whole_path(s.save)).begin() != "..")
-        throw BadUsage(text("--logits ", s.logits,
+        throw BadUsage("--logits ", s.logits,
                             " lies in the folder of --save, which holds nothing but the model: give "
-                            "--logits another file"));
+                            "--logits another file");
     const Model model = open_model(s, seed);
     if (!s.save.empty()) save(model, s.save);
     if (!s.logits.empty()) write_logits(model, s.logits);
@@ -227,7 +227,7 @@ void list_tensors(const std::string& path) {
         numbers += n;
         say("{:{}}{:22}", t.name, width, type_and_shape(t));
         if (t.unreadable.empty() && is_real(t.element) && n > 0) {
-            std::vector<double> x(n);
+            Numbers x(n);
             file.convert_to(t.name, View{x.data(), DType::f64, Device::cpu, t.shape, t.name.c_str()});
             double mean = 0, square = 0;
             for (double v : x) mean += v / double(n);
@@ -255,7 +255,7 @@ void list_checkpoint(const std::string& path) {
 // Saves the model of a run of unilm, or of univae with decoder=causal, which is a single stack of layers, as a Hugging
 // Face BERT, RoFormer or NomicBERT.
 void save_run(const Run& run, const std::string& folder) {
-    if (fs::exists(folder)) throw BadInput(text(folder, " is there already; choose another folder"));
+    if (fs::exists(folder)) throw BadInput(folder, " is there already; choose another folder");
     save_whole(folder, *run.bert(), run.parameters, run.tokenizer);
     say("{}: {} tokens, {} numbers\n", folder, run.tokenizer.vocabulary().size(), run.parameters.count());
 }
@@ -270,11 +270,10 @@ void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
             return save_run(*run, s.save);
     for (const auto& [option, value] : {std::pair{"--save", s.save}, {"--tokens", s.tokens}, {"--logits", s.logits}})
         if (!value.empty())
-            throw BadUsage(
-                text(option,
+            throw BadUsage(option,
                      " needs the folder of a Hugging Face BERT, RoFormer or NomicBERT (--save without --tokens and "
                      "--logits also takes a run of unilm, or of univae with decoder=causal), which ",
-                     s.path, " is not; leave it out to list the tensors"));
+                     s.path, " is not; leave it out to list the tensors");
     list_checkpoint(s.path);
 }
 

@@ -21,33 +21,33 @@ std::string error_text(double error) { return error < 0 ? "-" : fmt::format("{:.
 void report(const Strings& faults) {
     for (const std::string& fault : faults) say("wrong: {}\n", fault);
     if (!faults.empty())
-        throw Error(text(faults.size(), faults.size() == 1 ? " check" : " checks", " failed, see above"));
+        throw Error(faults.size(), faults.size() == 1 ? " check" : " checks", " failed, see above");
 }
 
 // Computes one training step. Returns the gradients of all parameters that have one, converted to double.
-std::vector<std::vector<double>> gradients_of(SmallStep&& step) {
+std::vector<Numbers> gradients_of(SmallStep&& step) {
     step.backward(step.loss());
-    std::vector<std::vector<double>> all;
+    std::vector<Numbers> all;
     for (const Tensor& p : step.run->parameters.all())
         if (p.needs_grad) all.push_back(numbers_of(step.run->parameters.slice(step.run->parameters.gradients(), p)));
     step.tape.end();
     return all;
 }
 
-double length(const std::vector<double>& x) {
+double length(const Numbers& x) {
     double sum = 0;
     for (double v : x) sum += v * v;
     return std::sqrt(sum);
 }
 
-double distance(std::vector<double> a, const std::vector<double>& b) {
+double distance(Numbers a, const Numbers& b) {
     for (std::size_t i = 0; i < a.size(); i++) a[i] -= b[i];
     return length(a);
 }
 
 // Returns the error of the gradient g of one parameter p in a random direction d, by the complex step:
 //     |Im L(p + i h d) / h - g . d|, where L is the loss.
-double complex_step_error(SmallStep& step, const Tensor& p, const std::vector<double>& gradient) {
+double complex_step_error(SmallStep& step, const Tensor& p, const Numbers& gradient) {
     constexpr double h = 1e-40;
     complex* x = p.view().as<complex>();
     Sequence random(1, p.path);
@@ -107,7 +107,7 @@ void check_model(const Strings& words, std::uint64_t seed) {
     SmallStep step(words, seed, DType::c128);
     Strings faults;
     double longest = 0;
-    for (const std::vector<double>& g : exact) longest = std::max(longest, length(g));
+    for (const Numbers& g : exact) longest = std::max(longest, length(g));
     say("{:44}{:>12}{:>12}{:>14}{:>10}{:>10}\n", "parameter", "shape", "gradient", "complex step", "f32", "bf16");
     std::size_t i = 0;
     Strings states;

@@ -21,7 +21,7 @@ class Run;
 //   memory    the blocks of memory over the step, as a picture
 //   timeline  when each op ran, as a trace for Chrome or Perfetto
 struct ProgramSettings {
-    std::vector<std::string> words;  // a model and its settings, MODEL KEY=VALUE ...; each word is optional
+    Strings words;  // a model and its settings, MODEL KEY=VALUE ...; each word is optional
     std::string dump, graph, memory, timeline;
     bool time = false;
 };
@@ -31,17 +31,17 @@ void print_program(const ProgramSettings& settings, std::uint64_t seed);
 // `names` is empty, it prints these lines for all ops. check_model() prints a line for every parameter of a small
 // model, which `words` describe as in ProgramSettings. If a gradient is wrong, both functions throw after they have
 // printed everything.
-void check_ops(const std::vector<std::string>& names);
-void check_model(const std::vector<std::string>& words, std::uint64_t seed);
+void check_ops(const Strings& names);
+void check_model(const Strings& words, std::uint64_t seed);
 
 // ./inspect op: runs an op of ops.h in double, on the CPU, and prints what it writes. Each word is NAME=VALUE: a tensor
 // "x=1,2/3,4" with its rows, a list of integers, a number, or a name such as kind=tanh. If a gradient such as dy is
 // among the words, the backward runs, too. Throws BadUsage if a word is missing, or if the op has no use for it.
-void run_op(const std::string& op, const std::vector<std::string>& words);
+void run_op(const std::string& op, const Strings& words);
 
 // ./inspect plot: draws the numbers in the logs of runs.
 struct PlotSettings {
-    std::vector<std::string> runs, numbers;  // numbers: keys of log.jsonl; empty: those of is_of_model(), but norm
+    Strings runs, numbers;  // numbers: keys of log.jsonl; empty: those of is_of_model(), but norm
     std::string x = "step", out = "curves.svg";
 };
 void plot_runs(const PlotSettings& settings);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/sentences.h"
 #include "engine/base/printable.h"
 #include "tools/plot/plot.h"
 
@@ -67,7 +68,7 @@ inline std::string line_chart(const std::string& title, const Points& points) {
 
 // Draws points, each in the colour of its group. A browser shows words[i] when the mouse pointer is over point i.
 inline std::string scatter(const std::string& title, const Points& points, const std::vector<std::size_t>& group,
-                           const std::vector<std::string>& words) {
+                           const Strings& words) {
     const Frame frame(points);
     std::string inner;
     for (std::size_t i = 0; i < points.size(); i++)
@@ -83,7 +84,7 @@ std::string field(const std::string& title, const Points& corners, F f) {
     constexpr int cells = 64;
     const Frame frame(corners);
     const Range across(corners, &Point::first), up(corners, &Point::second);
-    std::vector<double> values;
+    Numbers values;
     for (int i = 0; i < cells * cells; i++)
         values.push_back(f(across.low + (across.high - across.low) * (i % cells + 0.5) / cells,
                            up.low + (up.high - up.low) * (i / cells + 0.5) / cells));
@@ -111,7 +112,7 @@ inline std::string bars(const std::string& title, const std::vector<std::pair<st
 }
 
 // Returns an HTML table. The first row is the table's head.
-inline std::string table(const std::vector<std::vector<std::string>>& rows) {
+inline std::string table(const std::vector<Strings>& rows) {
     std::string s = "<table>";
     for (std::size_t r = 0; r < rows.size(); r++) {
         s += "<tr>";

@@ -48,14 +48,14 @@ void plot_runs(const PlotSettings& s) {
         runs.emplace_back(name_of_folder(run), curves_of(RunFolder::open(run).file("log.jsonl"), s.x));
         for (const auto& [name, points] : runs.back().second) names.insert(name);
     }
-    std::vector<std::string> shown = s.numbers;
+    Strings shown = s.numbers;
     for (const std::string& name : shown)
         if (names.count(name) == 0)
-            throw BadUsage(text("--numbers: no log has ", name, "; there are ",
-                                names.empty() ? "none" : joined({names.begin(), names.end()})));
+            throw BadUsage("--numbers: no log has ", name, "; there are ",
+                                names.empty() ? "none" : joined({names.begin(), names.end()}));
     for (const std::string& name : names)
         if (s.numbers.empty() && name != "norm" && is_of_model(name)) shown.push_back(name);
-    if (shown.empty()) throw BadInput(text(s.runs[0], ": its log.jsonl holds no number over ", s.x));
+    if (shown.empty()) throw BadInput(s.runs[0], ": its log.jsonl holds no number over ", s.x);
     std::vector<Plot> plots;
     for (const std::string& name : shown) {
         Plot plot{name, s.x, name, false, {}};  // title, x, y; the axes are not logarithmic

@@ -11,13 +11,13 @@
 namespace masquerade {
 
 // Whether the first of these words is a model, an objective or a setting (key=value) rather than the name of an op.
-bool describes_model(const std::vector<std::string>& words);
+bool describes_model(const Strings& words);
 
 // The small model that `words` describe, and one training step of it. The batch depends only on `words` and `seed`, so
 // that steps in two storage types can be compared.
 struct SmallStep {
     // The storage type is `type`. If `type` is empty, it is the precision in the settings.
-    SmallStep(const std::vector<std::string>& words, std::uint64_t seed, std::optional<DType> type = {});
+    SmallStep(const Strings& words, std::uint64_t seed, std::optional<DType> type = {});
     // Begins the step, and computes and returns the loss. The tensors of the forward stay on the tape until
     // tape.end().
     Tensor* loss();

@@ -17,8 +17,6 @@
 namespace masquerade {
 namespace {
 
-using Strings = std::vector<std::string>;
-
 // Appends the words to `all`, whose last line has `indent` columns. Further lines are indented by `indent`.
 void append_wrapped(std::string& all, const std::string& words, std::size_t indent) {
     const std::size_t width = std::max<std::size_t>(terminal_width(stdout, 100), help_column + 20);

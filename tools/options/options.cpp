@@ -35,7 +35,7 @@ Option Option::between(std::int64_t least, std::int64_t most) const {
     return Option(option_->check(range(least, most)));
 }
 Option Option::between(double least, double most) const { return Option(option_->check(range(least, most))); }
-Option Option::one_of(const std::vector<std::string>& words) const {
+Option Option::one_of(const Strings& words) const {
     const auto check = [=](const std::string& word) {
         const bool known = std::count(words.begin(), words.end(), word) > 0;
         return known ? ""
@@ -63,7 +63,7 @@ namespace {
 struct FileOption {
     CLI::App* app;
     std::string name;
-    std::function<std::vector<std::string>()> paths;
+    std::function<Strings()> paths;
     bool written;
 
     // Whether the option, which may be in a group, belongs to the program itself or to the command that the user gave.
@@ -80,7 +80,7 @@ std::function<std::string(bool all)> own_help;  // given to on_help(); else null
 
 void guard_files() {
     std::vector<OutputFile> outputs;
-    std::vector<std::string> inputs;
+    Strings inputs;
     for (const FileOption& o : file_options) {
         if (!o.counts()) continue;
         for (const std::string& path : o.paths())
@@ -102,7 +102,7 @@ Option Options::input(const std::string& name, std::string& path, const std::str
     file_options.push_back({app_, name, [&] { return std::vector{path}; }, false});
     return value(name, path, shown, what);
 }
-Option Options::input(const std::string& name, std::vector<std::string>& paths, const std::string& shown,
+Option Options::input(const std::string& name, Strings& paths, const std::string& shown,
                       const std::string& what) {
     file_options.push_back({app_, name, [&] { return paths; }, false});
     return value(name, paths, shown, what);
@@ -116,7 +116,7 @@ void Options::reads(const std::string& path) {
 }
 #define OPTION_OF(T) template Option Options::value(const std::string&, T&, const std::string&, const std::string&);
 OPTION_OF(std::string)
-OPTION_OF(std::vector<std::string>)
+OPTION_OF(Strings)
 OPTION_OF(int)
 OPTION_OF(std::vector<int>)
 OPTION_OF(std::int64_t)
@@ -149,7 +149,7 @@ std::vector<Option> Options::given() const {
 
 void refuse_options(const Options& group, const std::string& run, const std::string& model) {
     for (const Option& option : group.given())
-        throw BadUsage(text(option.name(), " is an option ", group.title(), ", but ", run, " is a run of ", model));
+        throw BadUsage(option.name(), " is an option ", group.title(), ", but ", run, " is a run of ", model);
 }
 
 namespace {
@@ -200,7 +200,7 @@ std::string reason_of_failure() {
     }
 }
 
-void with_options(const std::string& name, const std::vector<std::string>& words,
+void with_options(const std::string& name, const Strings& words,
                   const std::function<void(Options&)>& setup, const std::function<void()>& body) {
     CLI::App app("", name);
     app.set_help_flag();
@@ -214,14 +214,14 @@ void with_options(const std::string& name, const std::vector<std::string>& words
         Options options(&app);
         setup(options);
         check_values(app);
-        std::vector<std::string> left(words.rbegin(), words.rend());  // CLI11 takes the words from the end
+        Strings left(words.rbegin(), words.rend());  // CLI11 takes the words from the end
         for (std::string& word : left) {
             const std::size_t equals = word.find('=');
             const CLI::Option* option = equals == word.npos ? nullptr : app.get_option_no_throw(word.substr(0, equals));
             if (!option || option->get_expected_max() > 0) continue;
             const std::string value = word.substr(equals + 1);  // of a flag
             if (value != "true" && value != "false")
-                throw BadUsage(text(word.substr(0, equals), ": true or false is expected, found ", clipped(value)));
+                throw BadUsage(word.substr(0, equals), ": true or false is expected, found ", clipped(value));
             word = value == "true" ? word.substr(0, equals) : "";
         }
         left.erase(std::remove(left.begin(), left.end(), ""), left.end());

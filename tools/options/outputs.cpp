@@ -30,7 +30,7 @@ struct File {
 
 [[noreturn]] void refuse(const OutputFile& output, const std::string& what) {
     const std::string given = output.path.empty() ? output.option : output.option + " " + output.path;
-    throw BadUsage(text(given, " ", what, " as well, and would be lost: give ", output.option, " another file"));
+    throw BadUsage(given, " ", what, " as well, and would be lost: give ", output.option, " another file");
 }
 
 // Whether the path is in the run folder `run`, under a name that runs use for their own files and folders

@@ -47,10 +47,9 @@ std::string script(const std::string& file, const std::vector<Plot>& plots) {
 
 void check_picture(const std::string& file, const Drawer& by) {
     if (!is_svg(file) && std::filesystem::path(file).extension() != ".png")
-        throw BadUsage(text(file, " ends neither in .svg nor in .png, the two kinds of picture there are"));
+        throw BadUsage(file, " ends neither in .svg nor in .png, the two kinds of picture there are");
     if (std::system(text("command -v ", by.name, " >/dev/null 2>&1").c_str()) != 0)
-        throw BadInput(
-            text(by.what, " drawn by ", by.name, ", which is missing here (Debian: apt-get install ", by.package, ")"));
+        throw BadInput(by.what, " drawn by ", by.name, ", which is missing here (Debian: apt-get install ", by.package, ")");
 }
 
 void draw_by(const Drawer& by, const std::string& options, const std::string& file, const std::string& script) {
@@ -63,8 +62,7 @@ void draw_by(const Drawer& by, const std::string& options, const std::string& fi
     if (status != 0 || picture.find(is_svg(file) ? "</svg>" : "IEND") == picture.npos) {
         std::string reason = read_file(folder.file("said"));
         std::replace(reason.begin(), reason.end(), '\n', ' ');
-        throw BadInput(
-            text(file, " was not drawn: ", by.name, reason.empty() ? " did not end well" : " says: ", reason));
+        throw BadInput(file, " was not drawn: ", by.name, reason.empty() ? " did not end well" : " says: ", reason);
     }
     replace_file(file, picture);
 }

@@ -87,8 +87,7 @@ void say_when_stopped(const char* words) { last_words = words; }
 void flush_out() {
     errno = 0;
     if (std::cout.flush() && std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
-    throw BadInput(
-        text("standard output cannot be written: ", errno ? std::strerror(errno) : "was it closed, is the disk full?"));
+    throw BadInput("standard output cannot be written: ", errno ? std::strerror(errno) : "was it closed, is the disk full?");
 }
 
 void write_out(std::string_view bytes) {
@@ -148,7 +147,7 @@ int fail(const std::string& reason, int status) {
 
 void expect_equal(const std::string& mine) {
     for (const std::string& other : gather_messages(mine))
-        if (other != mine) throw BadUsage(text("the processes differ: one has ", mine, ", another ", other));
+        if (other != mine) throw BadUsage("the processes differ: one has ", mine, ", another ", other);
 }
 
 int run_program(int argc, char** argv, const std::string& name, const std::string& description,
@@ -201,7 +200,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             else
                 write_out(text(asked.what(), "\n"));
         } catch (const CLI::ParseError& e) {
-            throw BadUsage(text(why_refused(app, e), " (./", name, " --help lists the options)"));
+            throw BadUsage(why_refused(app, e), " (./", name, " --help lists the options)");
         } catch (const std::system_error&) {
             // If standard output has failed, fmt has thrown an error that does not name it; flush_out() then throws an
             // error that does. Otherwise flush_out() returns, and the caught error is thrown again.

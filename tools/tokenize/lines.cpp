@@ -42,7 +42,7 @@ class LineEncoder {
         : tokenizer_(tokenizer), settings_(settings), encoder_(tokenizer) {
         const Vocabulary& v = tokenizer.vocabulary();
         if (settings.special && (v.cls() < 0 || v.sep() < 0))
-            throw BadInput(text("the vocabulary has no ", v.cls() < 0 ? "[CLS]" : "[SEP]", "; leave --special out"));
+            throw BadInput("the vocabulary has no ", v.cls() < 0 ? "[CLS]" : "[SEP]", "; leave --special out");
     }
 
     void write(std::string_view line, long number, std::string& out) {
@@ -84,13 +84,13 @@ class LineEncoder {
                                                         : Truncation::longest;
         const int room = settings_.max_length - special_tokens;
         if (room < 0)
-            throw BadInput(text("--max-length is ", settings_.max_length, ", less than the special tokens of line ",
-                                number, "; expected at least ", special_tokens));
+            throw BadInput("--max-length is ", settings_.max_length, ", less than the special tokens of line ",
+                                number, "; expected at least ", special_tokens);
         const auto kept = masquerade::cut(cut_from, tokenizer_.options().rules, room, all);
         if (!kept)
-            throw BadInput(text("line ", number, " has ", all.first, " and ", all.second, " tokens, and --max-length ",
+            throw BadInput("line ", number, " has ", all.first, " and ", all.second, " tokens, and --max-length ",
                                 settings_.max_length, " leaves nothing of the ", which,
-                                " text if that alone is cut; raise it, or use --truncate longest"));
+                                " text if that alone is cut; raise it, or use --truncate longest");
         return *kept;
     }
 
@@ -137,12 +137,12 @@ std::vector<int> read_ids(std::string_view line, long line_number, const Vocabul
         line.remove_prefix(field.size());
         ids.push_back(as_ids ? number_in(field) : vocabulary.id(field));
         if (as_ids && ids.back() >= vocabulary.size())
-            throw BadInput(text("line ", line_number, ": the vocabulary has no id ", ids.back(), "; its ids are 0 to ",
-                                vocabulary.size() - 1));
+            throw BadInput("line ", line_number, ": the vocabulary has no id ", ids.back(), "; its ids are 0 to ",
+                                vocabulary.size() - 1);
         if (ids.back() < 0)
-            throw BadInput(text("line ", line_number, ": \"", field, "\" is no ", as_ids ? "id" : "token",
+            throw BadInput("line ", line_number, ": \"", field, "\" is no ", as_ids ? "id" : "token",
                                 " of the vocabulary; ", as_ids ? "without" : "with", " --ids, --decode reads ",
-                                as_ids ? "tokens" : "ids"));
+                                as_ids ? "tokens" : "ids");
     }
 }
 

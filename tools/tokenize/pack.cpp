@@ -24,7 +24,7 @@ class LinePacker {
     void add(HeldOutLines::Line line) { lines_.push_back(std::move(line)); }
     void flush() {
         constexpr std::size_t together = 1000;
-        std::vector<std::vector<int>> sources(lines_.size()), targets(lines_.size());
+        std::vector<Tokens> sources(lines_.size()), targets(lines_.size());
         parallel_each((lines_.size() + together - 1) / together, [&](std::int64_t part) {
             thread_local Encoder encoder(tokenizer_);
             for (std::size_t i = std::size_t(part) * together;
@@ -68,8 +68,8 @@ std::string write_pack(const std::string& place, const WordPiece& tokenizer, boo
     packer.flush();
     if (const std::string warning = warning_about(counts, input); !warning.empty()) log_line("warning: ", warning);
     if (writer.lines() == 0)
-        throw BadInput(text(input, " has no ", pairs ? "pair: none" : "sentence: none", " of ", counts.lines,
-                            " lines has ", pairs ? "both a source and a target, with a tab between them" : "text"));
+        throw BadInput(input, " has no ", pairs ? "pair: none" : "sentence: none", " of ", counts.lines,
+                            " lines has ", pairs ? "both a source and a target, with a tab between them" : "text");
     if (!pairs && 2 * tabs >= counts.lines)
         log_line("note: most lines have a tab and are packed as sentences; --pairs packs source<TAB>target");
     std::string lines;
@@ -83,7 +83,7 @@ std::string write_pack(const std::string& place, const WordPiece& tokenizer, boo
 
 void pack_text(const TokenizeSettings& s) {
     if (std::filesystem::exists(s.pack))
-        throw BadUsage(text(s.pack, " is there already; remove it, or name another folder with --pack"));
+        throw BadUsage(s.pack, " is there already; remove it, or name another folder with --pack");
     stop_requested();  // from now on, a signal lets the program remove its temporary folder
     HuggingFace read = read_tokenizer(s.vocabulary, s.cased ? std::optional(true) : std::nullopt);
     for (const std::string& note : read.notes) log_line("note: ", s.vocabulary, ": ", note);

@@ -30,11 +30,11 @@ void check_new_file(const std::string& path, const char* option) {
     std::error_code none;
     fs::path folder = fs::path(path).parent_path();
     if (fs::exists(path, none))
-        throw BadUsage(text(path, " is there already; remove it, or name another file with ", option));
+        throw BadUsage(path, " is there already; remove it, or name another file with ", option);
     if (!folder.empty() && !fs::is_directory(folder, none))
-        throw BadUsage(text("the folder ", folder.string(), " is not there; make it, or name another with ", option));
+        throw BadUsage("the folder ", folder.string(), " is not there; make it, or name another with ", option);
     if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
-        throw BadUsage(text("the folder of ", path, " cannot be written to; name another with ", option));
+        throw BadUsage("the folder of ", path, " cannot be written to; name another with ", option);
 }
 
 // A progress bar on standard error. On a terminal, it is redrawn in place. If standard error is not a terminal,
