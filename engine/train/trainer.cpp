@@ -118,6 +118,7 @@ Trainer::Results Trainer::request_step() {
     const bool whole = parts == 1 && alone();  // one graph can then be the whole step, with the update
     parameters_.redraw(step_);
     const auto update = [&] {
+        if (before_update) before_update();
         task_.learn(tape_);
         optimiser_->update(step_ + 1, learning_rate_at(step_, options_.learning_rate, options_.warmup,
                                                        options_.schedule_start, options_.schedule_steps));

@@ -151,6 +151,8 @@ class Trainer {
     // end of run(). A new run creates its folder in this function, so that a run that fails in its first step leaves no
     // folder.
     std::function<void()> begin;
+    // Called in each step when its gradient is complete, before Task::learn() and the optimiser.
+    std::function<void()> before_update;
     // Called when the results of a step have been read, with the number of the step, from 1, and its loss.
     std::function<void(std::int64_t step, double loss)> after_step;
     std::function<void()> saved;  // called when the last checkpoint is on disk; from then on, Ctrl-C loses no training

@@ -41,35 +41,6 @@ class TimedProcesses : public Processes {
     Processes& all_;
 };
 
-// Passes everything on to another task, and notes the time at which the gradient is complete.
-class TimedTask : public Task {
-  public:
-    TimedTask(std::unique_ptr<Task> task, const TimedProcesses& all) : task_(std::move(task)), all_(all) {}
-    std::string next_batch(std::int64_t step) override { return task_->next_batch(step); }
-    int parts() const override { return task_->parts(); }
-    std::string next_part() override { return task_->next_part(); }
-    Tensor* loss(Tape& tape, std::int64_t step, std::int64_t schedule_steps) override {
-        return task_->loss(tape, step, schedule_steps);
-    }
-    void keep() override { task_->keep(); }
-    void learn(Tape& tape) override {
-        if (parts() > 1 || !alone()) wait_for(tape.device);  // otherwise, this is inside a CUDA graph
-        gradient_end = steady_seconds();
-        exchanged = all_.seconds;
-        task_->learn(tape);
-    }
-    std::int64_t batch_tokens() const override { return task_->batch_tokens(); }
-    std::function<std::vector<Metric>()> metrics() override { return task_->metrics(); }
-    void save(const std::string& folder) const override { task_->save(folder); }
-
-    double gradient_end = 0;  // steady_seconds()
-    double exchanged = 0;     // TimedProcesses::seconds at this time
-
-  private:
-    const std::unique_ptr<Task> task_;
-    const TimedProcesses& all_;
-};
-
 std::unique_ptr<Training> training_of(const Bench& bench, const MeasuredRun& run) {
     NewTraining wanted;
     wanted.words = run.words;
@@ -125,20 +96,21 @@ Json measure_together(Bench& bench, const MeasuredRun& run) {
     TimedProcesses all;
     const std::unique_ptr<Training> made = training_of(bench, run);
     Training& t = *made;
-    auto task = std::make_unique<TimedTask>(std::move(t.task), all);
-    const TimedTask& timed = *task;
-    t.task = std::move(task);
     Trainer& trainer = t.trainer();
+    double gradient_end = 0, exchanged = 0, update = 0;  // exchanged: all.seconds at the end of the gradient
+    trainer.before_update = [&] {
+        if (t.task->parts() > 1 || !alone()) wait_for(bench.common.device);  // otherwise, this is inside a CUDA graph
+        gradient_end = steady_seconds(), exchanged = all.seconds;
+    };
     const std::string weights = fmt::format("{:016x}", checksum_of(t.run->parameters));
     expect_equal("weights " + weights);
     const int count = all.count(), parts = t.options.parts;
-    double update = 0;
     // One step, with the same exchanges as in Trainer::run(): whether to stop, and the time.
     const auto step = [&] {
         for (int asked : gather_values(int(stop_requested())))
             if (asked) throw Stopped{};
         trainer.train_step();
-        update += steady_seconds() - timed.gradient_end - (all.seconds - timed.exchanged);
+        update += steady_seconds() - gradient_end - (all.seconds - exchanged);
         from_first(steady_seconds());
     };
     step();
@@ -173,7 +145,7 @@ Json measure_together(Bench& bench, const MeasuredRun& run) {
         {"processes", count},
         {"threads", threads()},
         {"parts", parts},
-        {"batch_tokens", timed.batch_tokens()},
+        {"batch_tokens", t.task->batch_tokens()},
         {"seconds", {{"median", seconds.median}, {"least", seconds.least}, {"most", seconds.most}}},
         {"runs", runs},
         {"part", (seconds.median - slowest.exchange - slowest.update) / share.count()},

@@ -67,19 +67,25 @@ Json check(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& w
 // and of the loss in one step.
 double profile(MarkTraining& training, double budget, Json& row, std::string& said) {
     StepProfile profile;
-    training.trainer.observe(&profile);
-    training.trainer.train_step();
+    Trainer& trainer = training.trainer;
+    trainer.observe(&profile);
+    trainer.train_step();
     profile = {};
     int steps = 0;
-    double update = 0;
+    double backward_end = 0, update = 0;
+    trainer.before_update = [&] {
+        wait_for(training.task->parameters.device());
+        backward_end = steady_seconds();
+    };
     const double start = steady_seconds();
     while (steps < 3 || steady_seconds() - start < budget) {
-        training.trainer.train_step();
-        update += steady_seconds() - training.task->backward_end;
+        trainer.train_step();
+        update += steady_seconds() - backward_end;
         steps++;
     }
     const double all = steady_seconds() - start;
-    training.trainer.ignore(&profile);
+    trainer.ignore(&profile);
+    trainer.before_update = nullptr;
     row["profiled_step"] = all / steps;
     said += fmt::format("  of a step, which took {} ms taken apart\n", figures(1e3 * all / steps));
     std::vector<std::pair<double, std::string>> parts = {{update, "optimiser"}};

@@ -38,8 +38,6 @@ class MarkTask : public Task {
     MarkTask(DType storage, Device device) : parameters(storage, device) {}
     std::int64_t batch_tokens() const override { return 0; }
     void save(const std::string&) const override {}
-    // If an observer is attached to the tape, waits for the end of the backward and notes the time.
-    void learn(Tape& tape) override;
 
     // Returns the multiply-adds of attention in one step, forward and backward, over the pairs of rows that the mask
     // permits. Call it after a step.
@@ -47,7 +45,6 @@ class MarkTask : public Task {
     virtual Json noise() const;  // noise of the latest step; null if the model uses no noise
 
     Parameters parameters;
-    double backward_end = 0;  // steady_seconds() when the backward ended
 };
 
 struct TrainWay {

@@ -104,12 +104,6 @@ TrainOptions options_of(const Common& common, const TrainWay& way) {
 
 Json MarkTask::noise() const { return nullptr; }
 
-void MarkTask::learn(Tape& tape) {
-    if (!tape.observed()) return;
-    wait_for(tape.device);
-    backward_end = steady_seconds();
-}
-
 MarkTraining::MarkTraining(const TrainMark& mark, DType storage, const Common& common, bool dropout,
                            const TrainWay& way)
     : options(options_of(common, way)),
