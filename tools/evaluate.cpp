@@ -48,6 +48,14 @@ nlohmann::ordered_json json_of(const Measures& table) {
     return out;
 }
 
+double mean_of(const Numbers& x) { return std::accumulate(x.begin(), x.end(), 0.0) / double(x.size()); }
+// Standard deviation of a sample: the divisor is n - 1.
+double deviation_of(const Numbers& x) {
+    double sum = 0;
+    for (double each : x) sum += (each - mean_of(x)) * (each - mean_of(x));
+    return std::sqrt(sum / double(x.size() - 1));
+}
+
 // The measures of several runs, which are printed as a table with a line for each run. A run may lack measures that
 // others have.
 class ComparisonTable {
@@ -64,7 +72,7 @@ class ComparisonTable {
         }
     }
     // Prints the table in blocks of as many columns as fit into 80 characters, then the unit and the meaning of each
-    // measure.
+    // measure. Prints nothing if no run was added.
     void print() const {
         std::size_t label = std::string("deviation").size(), longest = 0;
         for (const std::string& run : runs_) label = std::max(label, run.size());
@@ -110,13 +118,6 @@ class ComparisonTable {
         line("mean", [&](const Column& c) { return of_all(c, mean_of); });
         line("deviation", [&](const Column& c) { return of_all(c, deviation_of); });
         say("\n");
-    }
-    static double mean_of(const Numbers& x) { return std::accumulate(x.begin(), x.end(), 0.0) / double(x.size()); }
-    // Standard deviation of a sample: the divisor is n - 1.
-    static double deviation_of(const Numbers& x) {
-        double sum = 0;
-        for (double each : x) sum += (each - mean_of(x)) * (each - mean_of(x));
-        return std::sqrt(sum / double(x.size() - 1));
     }
 
     Strings runs_;
@@ -220,7 +221,7 @@ struct LabelMeasuring {
             for (const auto& [key, meaning, share_right] : classifiers) {
                 Numbers right;
                 for (const LabelledSplit& s : splits) right.push_back(100 * share_right(s));
-                Measure row{key, std::accumulate(right.begin(), right.end(), 0.0) / draws, "%",
+                Measure row{key, mean_of(right), "%",
                             fmt::format("of {} lines right, {} labels, trained on {}, {}", splits[0].test.size(),
                                         splits[0].classes, splits[0].train.size(), meaning)};
                 if (labels.size() > 1) row.key += fmt::format(".{}", most);
@@ -243,8 +244,7 @@ int main(int argc, char** argv) {
     OptionGroups groups;
     LabelMeasuring labels;
     bool json = false;
-    int average = 0;
-    std::string precision = "f32";
+    RunWeights weights;
     return run_program(
         argc, argv, "evaluate",
         "Measures a run on held-out text, or compares several runs. Some options are only for some models, which their "
@@ -255,8 +255,7 @@ int main(int argc, char** argv) {
                       "run folder, or one of its checkpoints; several runs are compared in a table")
                 .required();
             app.input("--data", how.data, "FILE", "measure on this text instead of the held-out text of the run");
-            declare_average(app, average);
-            declare_precision(app, precision);
+            weights.declare(app);
             app.number("--limit", how.limit, 1, 100000000, "maximum number of lines (default: 1000)");
             app.flag("--json", json, "print JSON, one line for each run");
             groups = declare_groups(app, how);
@@ -276,10 +275,7 @@ int main(int argc, char** argv) {
             ComparisonTable compared;
             const auto measure = [&](const std::string& name) {
                 how.run = name;
-                const std::unique_ptr<Run> run =
-                    family_of_run(name).load_as(name, false, common.device, storage_of(precision));
-                if (average > 0) run->average_checkpoints(average);
-                expect_equal_weights(*run);
+                const auto run = weights.load(name, common.device);
                 Measures table = run->measures(how);
                 if (!labels.lines.empty()) labels.measure(*run, name, common.seed, table.rows);
                 if (json && several) {
@@ -297,10 +293,10 @@ int main(int argc, char** argv) {
             try {
                 for (const std::string& name : runs) measure(name);
             } catch (const Error&) {
-                if (several && !json) compared.print();  // the runs that were measured before the error
+                compared.print();  // the runs that were measured before the error
                 throw;
             }
-            if (several && !json) compared.print();
+            compared.print();
         },
         Work::models, Together::yes);
 }

@@ -39,8 +39,7 @@ void each_batch_of_lines(Use use) {
 int main(int argc, char** argv) {
     GenerateOptions options;
     std::string folder;
-    int average = 0;
-    std::string precision = "f32";
+    RunWeights weights;
     return run_program(
         argc, argv, "generate",
         "Generates text with a run. The model of the run decides what is written: univae (a VAE) draws samples, or "
@@ -49,8 +48,7 @@ int main(int argc, char** argv) {
         "training (./train).",
         [&](Options& app) {
             app.input("run", folder, "RUN", "run folder, or one of its checkpoints").required();
-            declare_average(app, average);
-            declare_precision(app, precision);
+            weights.declare(app);
             options.declare(app);
             const auto help = [&, app](bool all) {
                 return options.help(app, folder.empty() ? Strings{} : Strings{folder}, all);
@@ -59,9 +57,7 @@ int main(int argc, char** argv) {
         },
         [&](const Common& common) {
             const Family& kind = family_of_run(folder);
-            const std::unique_ptr<Run> run = kind.load_as(folder, false, common.device, storage_of(precision));
-            if (average > 0) run->average_checkpoints(average);
-            expect_equal_weights(*run);
+            const auto run = weights.load(folder, common.device);
             options.how.run = folder, options.how.seed = common.seed;
             const RunWriter writer = options.writer(*run, kind);
             if (!alone() && options.saves_vectors())

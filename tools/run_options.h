@@ -13,11 +13,6 @@
 
 namespace masquerade {
 
-// Throws BadUsage if the processes that share the lines do not all have the same weights.
-inline void expect_equal_weights(const Run& run) {
-    if (!alone()) expect_equal(fmt::format("weights {:016x}", checksum_of(run.parameters)));
-}
-
 // The groups of options that only some families of models support. The number of a group consists of bits of
 // Family::Options; a family supports the group if its Family::options has at least one of these bits.
 using OptionGroups = std::vector<std::pair<Options, unsigned>>;
@@ -36,14 +31,6 @@ inline std::string help_of_runs(const Options& app, const OptionGroups& groups, 
     return app.help();
 }
 
-// Declares --average, which chooses the weights of a run that is not trained further.
-inline void declare_average(Options& app, int& count) {
-    app.number(
-        "--average", count, 1, 1000000,
-        "use the mean weights of the last N checkpoints; 1: the weights of the last checkpoint, even if the run has "
-        "ema=. Default: the weights of the last checkpoint or, if the run has ema=, the moving average of the weights");
-}
-
 // Declares --precision, the type of the matrices and activations of a run. storage_of() (tools/options.h) returns it.
 inline void declare_precision(Options& app, std::string& precision) {
     app.choice("--precision", precision, {"f32", "bf16"},
@@ -51,6 +38,27 @@ inline void declare_precision(Options& app, std::string& precision) {
                "If few texts are written at a time, their speed is limited by reading the matrices, and bf16 halves "
                "what is read");
 }
+
+// The weights of a run that is not trained further.
+struct RunWeights {
+    int average = 0;
+    std::string precision = "f32";
+
+    void declare(Options& app) {
+        app.number("--average", average, 1, 1000000,
+                   "use the mean weights of the last N checkpoints; 1: the weights of the last checkpoint, even if the "
+                   "run has ema=. Default: the weights of the last checkpoint or, if the run has ema=, the moving "
+                   "average of the weights");
+        declare_precision(app, precision);
+    }
+    // Throws BadUsage if the processes that share the lines do not all have the same weights.
+    std::unique_ptr<Run> load(const std::string& path, Device device) const {
+        auto run = family_of_run(path).load_as(path, false, device, storage_of(precision));
+        if (average > 0) run->average_checkpoints(average);
+        if (!alone()) expect_equal(fmt::format("weights {:016x}", checksum_of(run->parameters)));
+        return run;
+    }
+};
 
 // Declares the options for drawing samples from a UniVAE.
 inline void declare_samples(Options& group, SampleOptions& o) {

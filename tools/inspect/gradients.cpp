@@ -69,12 +69,9 @@ void check_ops(const Strings& names) {
     using namespace ladder;
     std::set<std::string> ops;  // without the special cases, which follow a comma
     for (const Op& op : ops_table()) ops.insert(op.name.substr(0, op.name.find(',')));
-    const auto begins_with = [](const std::string& op, const std::string& name) {
-        return op.compare(0, name.size(), name) == 0;
-    };
     for (const std::string& name : names)
         if (std::none_of(ops_table().begin(), ops_table().end(),
-                         [&](const Op& op) { return begins_with(op.name, name); }))
+                         [&](const Op& op) { return op.name.rfind(name, 0) == 0; }))
             throw BadUsage(fmt::format(
                 "there is no op and no model of the name {}; the nearest ops are {}; engine/ops/ops.h has all; "
                 "models: {}",
@@ -83,7 +80,7 @@ void check_ops(const Strings& names) {
     Strings faults;
     say("op                              tensor    complex step         f32        bf16\n");
     for (const Op& op : ops_table()) {
-        const auto names_it = [&](const std::string& name) { return begins_with(op.name, name); };
+        const auto names_it = [&](const std::string& name) { return op.name.rfind(name, 0) == 0; };
         if (!names.empty() && std::none_of(names.begin(), names.end(), names_it)) continue;
         Findings found;
         found.op = op.name;

@@ -28,28 +28,25 @@ struct Range {
 };
 
 // Scales points into a picture of fixed size. The first coordinate points to the right, and the second one upwards.
-class Frame {
-  public:
+struct Frame {
     static constexpr int width = 420, height = 260, side = 56;
-    explicit Frame(const Points& points) : across_(points, &Point::first), up_(points, &Point::second) {}
-    double x(double v) const { return side + across_.place(v, width - side - 10); }
-    double y(double v) const { return height - 30 - up_.place(v, height - 60); }
+    const Range across, up;  // of the first and of the second coordinate
+    explicit Frame(const Points& points) : across(points, &Point::first), up(points, &Point::second) {}
+    double x(double v) const { return side + across.place(v, width - side - 10); }
+    double y(double v) const { return height - 30 - up.place(v, height - 60); }
     // Returns the picture as SVG: `inner`, and axes that show the smallest and the largest value of each coordinate.
     std::string picture(const std::string& title, const std::string& inner) const {
         std::string s = fmt::format(
             R"(<svg viewBox="0 0 {} {}" role="img"><title>{}</title><text x="10" y="18" class="title">{}</text>)",
             width, height, letters(title), letters(title));
         s += fmt::format(R"(<path d="M{} 26V{}H{}" class="axis"/>)", side, height - 26, width - 6);
-        for (const auto& [across, up, anchor] :
-             {std::tuple(across_.low, up_.low, "start"), {across_.high, up_.high, "end"}})
+        for (const auto& [right, above, anchor] :
+             {std::tuple(across.low, up.low, "start"), {across.high, up.high, "end"}})
             s += fmt::format(R"(<text x="{}" y="{:.1f}" text-anchor="end">{:.3g}</text>)"
                              R"(<text x="{:.1f}" y="{}" text-anchor="{}">{:.4g}</text>)",
-                             side - 4, y(up) + 4, up, x(across), height - 10, anchor, across);
+                             side - 4, y(above) + 4, above, x(right), height - 10, anchor, right);
         return s + inner + "</svg>\n";
     }
-
-  private:
-    Range across_, up_;
 };
 
 inline const char* colour(std::size_t i) {
@@ -83,7 +80,7 @@ template <class F>
 std::string field(const std::string& title, const Points& corners, F f) {
     constexpr int cells = 64;
     const Frame frame(corners);
-    const Range across(corners, &Point::first), up(corners, &Point::second);
+    const auto& [across, up] = frame;
     Numbers values;
     for (int i = 0; i < cells * cells; i++)
         values.push_back(f(across.low + (across.high - across.low) * (i % cells + 0.5) / cells,

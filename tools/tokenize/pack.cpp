@@ -17,38 +17,25 @@ namespace {
 
 constexpr const char* input = "standard input";
 
-// Encodes training lines in parallel, and adds them to a packed text in their order.
-class LinePacker {
-  public:
-    LinePacker(const WordPiece& tokenizer, PackWriter& writer) : tokenizer_(tokenizer), writer_(writer) {}
-    void add(HeldOutLines::Line line) { lines_.push_back(std::move(line)); }
-    void flush() {
-        constexpr std::size_t together = 1000;
-        std::vector<Tokens> sources(lines_.size()), targets(lines_.size());
-        parallel_each((lines_.size() + together - 1) / together, [&](std::int64_t part) {
-            thread_local Encoder encoder(tokenizer_);
-            for (std::size_t i = std::size_t(part) * together;
-                 i < std::min(lines_.size(), (std::size_t(part) + 1) * together); i++) {
-                encoder.append(lines_[i].source, sources[i]);
-                encoder.append(lines_[i].target, targets[i]);
-            }
-        });
-        for (std::size_t i = 0; i < lines_.size(); i++) writer_.add(sources[i], targets[i]);
-        lines_.clear();
-    }
-
-  private:
-    const WordPiece& tokenizer_;
-    PackWriter& writer_;
-    std::vector<HeldOutLines::Line> lines_;
-};
-
 // Reads standard input once, and writes the files of a packed text into the folder `place`. Returns a line that says
 // how many sentences or pairs there are.
 std::string write_pack(const std::string& place, const WordPiece& tokenizer, bool pairs) {
     PackWriter writer(place, tokenizer, pairs);
-    LinePacker packer(tokenizer, writer);
-    HeldOutLines chosen([&](HeldOutLines::Line line) { packer.add(std::move(line)); });
+    std::vector<HeldOutLines::Line> lines;
+    HeldOutLines chosen([&](HeldOutLines::Line line) { lines.push_back(std::move(line)); });
+    // Encodes the training lines in parallel, and writes them in their order.
+    const auto pack = [&] {
+        std::vector<Tokens> sources(lines.size()), targets(lines.size());
+        parallel_for(std::int64_t(lines.size()), 1000, [&](std::int64_t begin, std::int64_t end) {
+            thread_local Encoder encoder(tokenizer);
+            for (std::int64_t i = begin; i < end; i++) {
+                encoder.append(lines[i].source, sources[i]);
+                encoder.append(lines[i].target, targets[i]);
+            }
+        });
+        for (std::size_t i = 0; i < lines.size(); i++) writer.add(sources[i], targets[i]);
+        lines.clear();
+    };
     TextCounts counts;
     std::uint64_t tabs = 0;
     const auto pack_lines = [&](std::string_view block, long first) {
@@ -59,22 +46,22 @@ std::string write_pack(const std::string& place, const WordPiece& tokenizer, boo
             if (read_line(without_return(line), pairs, longest_sentence, counts, source, target))
                 chosen.add(std::move(source), std::move(target));
         }
-        packer.flush();
+        pack();
     };
     each_block(pack_lines, [] {
         if (!wait_for_input()) throw BadInput("stopped as asked; nothing was written");
     });
     const std::vector<HeldOutLines::Line> held_out = chosen.finish();
-    packer.flush();
+    pack();
     if (const std::string warning = warning_about(counts, input); !warning.empty()) log_line("warning: ", warning);
     if (writer.lines() == 0)
         throw BadInput(input, " has no ", pairs ? "pair: none" : "sentence: none", " of ", counts.lines,
                             " lines has ", pairs ? "both a source and a target, with a tab between them" : "text");
     if (!pairs && 2 * tabs >= counts.lines)
         log_line("note: most lines have a tab and are packed as sentences; --pairs packs source<TAB>target");
-    std::string lines;
-    for (const HeldOutLines::Line& line : held_out) lines += line.source + (pairs ? '\t' + line.target : "") + '\n';
-    writer.finish(lines, held_out.size(), counts);
+    std::string apart;
+    for (const HeldOutLines::Line& line : held_out) apart += line.source + (pairs ? '\t' + line.target : "") + '\n';
+    writer.finish(apart, held_out.size(), counts);
     return fmt::format("{} {} to train on, {} held out", writer.lines(), pairs ? "pairs" : "sentences",
                        held_out.size());
 }
