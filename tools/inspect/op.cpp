@@ -71,14 +71,12 @@ class OnNumbers {
 
     // Calls an op of ops.h with arguments that are found by the names of its parameters.
     template <OpNumber number, auto slot, class... P>
-    void call(const OpCall<number, slot, void (*)(P...)>& op) {
-        op_ = number;
+    void call(const OpCall<number, slot, void (*)(P...)>&) {
+        op_ = number, place_ = 0;
         inputs_.clear();
         others_.clear();
         others_expected_ = (0 + ... + int(!is_tensor<std::decay_t<P>>));
-        std::size_t place = 0;
-        typename OpCall<number, slot, void (*)(P...)>::InOrder{
-            argument<std::decay_t<P>>(std::string(name_of_parameter(op.parameters, place++)))...};
+        typename OpCall<number, slot, void (*)(P...)>::InOrder{argument<std::decay_t<P>>()...};
         for (Held& held : held_)
             if (held.before.empty() && held.view.count() && std::isnan(*held.view.as<double>()))
                 throw missing(held.name);
@@ -215,11 +213,11 @@ class OnNumbers {
         throw missing(name);
     }
 
-    // Returns an argument of the op. read() finds its value, or leaves the default.
+    // Returns the next argument of the op. read() finds its value, or leaves the default.
     template <class T>
-    T argument(const std::string& name) {
+    T argument() {
         T value{};
-        read(value, name);
+        read(value, std::string(name_of_parameter(op_parameters[int(op_)], place_++)));
         if constexpr (!is_tensor<T>) others_.push_back(argument_of(value));
         return value;
     }
@@ -248,7 +246,9 @@ class OnNumbers {
         if (const Held* of = find(name.substr(1))) grad = {make(name, of->view.shape), false};
     }
     void read(Grads& grads, const std::string& name) {
-        if (const Grad grad = argument<Grad>(name)) grads = Grads{grad};
+        Grad grad;
+        read(grad, name);
+        if (grad) grads = Grads{grad};
     }
     void read(Ints& ints, const std::string& name) {
         const std::string* text = word(name);
@@ -314,6 +314,7 @@ class OnNumbers {
     std::deque<Held> held_;  // a deque, because views and paths must not move
     std::deque<std::vector<int>> lists_;
     OpNumber op_{};             // of the call that is being prepared, as all that follows
+    std::size_t place_ = 0;     // of the next argument
     std::vector<View> inputs_;  // for outputs_of()
     std::vector<Argument> others_;
     int others_expected_ = 0;  // the number of arguments of the call that are not tensors
