@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
             const auto run = weights.load(folder, common.device);
             options.how.run = folder, options.how.seed = common.seed;
             const RunWriter writer = options.writer(*run, kind);
-            if (!alone() && options.saves_vectors())
+            if (!alone() && !options.how.vectors.empty())
                 throw BadUsage("--vectors is work for one process: leave out mpirun or srun");
             const auto write = [&](const Strings& lines, std::uint32_t first) {
                 const auto [begin, end] = own_items(lines.size(), lines_together);

@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "tools/generate/options.h"
 
-#include "tools/run_options.h"
-
 namespace masquerade {
 
-// Options that are checked after parsing, because not every model or use of the program supports them.
-struct Groups {
-    std::vector<Option> draws;  // the options that say how samples are drawn
-    Options search, vectors;
-    Option maximum;
-    OptionGroups of_text;  // the groups of options that say how text is written
-};
-
-namespace {
-
-Groups declared(Options& app, Writing& w) {
-    const std::vector<Option> draws{
+void GenerateOptions::declare(Options& app) {
+    Writing& w = how;
+    draws_ = {
         app.number("--count", w.count, 1, 100000000,
                    "number of samples, drawn without input lines (default of univae and flow: 10; of others: none, "
                    "they read lines). univae with conditional=true: number of targets for each input line (default: "
@@ -30,24 +19,25 @@ Groups declared(Options& app, Writing& w) {
         app.number("--top-p", w.search.top_p, 0.0, 1.0,
                    "sample from the smallest set of tokens with total probability P", "P")};
 
-    Options search = app.group("of models that write text");
-    search.number("--beam", w.search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
-    search.number("--n-best", w.search.n_best, 1, 1024, "write the best N of the beam, separated by tabs (default: 1)");
-    search.number("--samples", w.search.samples, 1, 10000,
-                  "sample the tokens of N targets for each source; the "
-                  "targets are separated by tabs");
-    search.flag("--scores", w.scores, "each target is followed by a tab and its score");
-    search.number("--length-penalty", w.search.length_penalty, -100.0, 100.0,
-                  "alpha of the score, sum of log p / length^alpha (default: 1)", "ALPHA");
-    search.number("--no-repeat", w.search.no_repeat_ngram, 1, 1024, "never repeat a sequence of N tokens in a target");
-    search.number("--repetition-penalty", w.search.repetition_penalty, 0.01, 100.0,
-                  "above 1: make tokens that were already written less likely", "X");
-    search.number("--minimum", w.search.minimum, 0, 65536, "minimum number of tokens before a target may end");
-    const Option maximum = search.number("--maximum", w.search.maximum, 1, 65536,
-                                         "maximum number of tokens of a target, including its end");
-    search.value("--forbid", w.forbidden, "TOKEN", "a token that is never written; may be given several times")
+    search_ = app.group("of models that write text");
+    search_.number("--beam", w.search.beams, 1, 1024, "beam search of this width (default: 1, greedy)", "K");
+    search_.number("--n-best", w.search.n_best, 1, 1024,
+                   "write the best N of the beam, separated by tabs (default: 1)");
+    search_.number("--samples", w.search.samples, 1, 10000,
+                   "sample the tokens of N targets for each source; the "
+                   "targets are separated by tabs");
+    search_.flag("--scores", w.scores, "each target is followed by a tab and its score");
+    search_.number("--length-penalty", w.search.length_penalty, -100.0, 100.0,
+                   "alpha of the score, sum of log p / length^alpha (default: 1)", "ALPHA");
+    search_.number("--no-repeat", w.search.no_repeat_ngram, 1, 1024, "never repeat a sequence of N tokens in a target");
+    search_.number("--repetition-penalty", w.search.repetition_penalty, 0.01, 100.0,
+                   "above 1: make tokens that were already written less likely", "X");
+    search_.number("--minimum", w.search.minimum, 0, 65536, "minimum number of tokens before a target may end");
+    maximum_ = search_.number("--maximum", w.search.maximum, 1, 65536,
+                              "maximum number of tokens of a target, including its end");
+    search_.value("--forbid", w.forbidden, "TOKEN", "a token that is never written; may be given several times")
         .one_at_a_time();
-    search.flag("--bert4keras", w.search.bert4keras, "beam search by the rules of the library bert4keras");
+    search_.flag("--bert4keras", w.search.bert4keras, "beam search by the rules of the library bert4keras");
 
     Options latents = app.group("of univae");
     const Option ways[] = {
@@ -85,21 +75,21 @@ Groups declared(Options& app, Writing& w) {
         "input lines are endings: write what comes before them. For a run trained on lm-reverse; the default if "
         "no other objective of the run can generate text");
 
-    Options vectors = app.group(
+    vectors_ = app.group(
         "for vectors of lines (univae, except with latent_layers=0; unilm, seq2seq, insertion, and classify, which "
         "writes no text; a flow has only --vectors)");
-    const Option nearest = vectors.input("--nearest", w.nearest, "FILE",
-                                         "for every input line, the nearest sentence of this file, and the cosine");
-    vectors.number("--neighbours", w.neighbours, 1, 1000000, "sentences of --nearest, separated by tabs (default: 1)")
+    const Option nearest = vectors_.input("--nearest", w.nearest, "FILE",
+                                          "for every input line, the nearest sentence of this file, and the cosine");
+    vectors_.number("--neighbours", w.neighbours, 1, 1000000, "sentences of --nearest, separated by tabs (default: 1)")
         .needs(nearest);
-    const Option saved = vectors.output(
+    const Option saved = vectors_.output(
         "--vectors", w.vectors, "FILE",
         "save the vectors of the input lines, or the samples of a flow, for NumPy (.npy), one row for each");
     const Option states =
-        vectors.choice("--states", w.states, {"mean", "cls"},
-                       "use last hidden states as vectors: mean (over the tokens; default of all but univae, whose "
-                       "vectors are its latents), or cls (the state of [CLS])");
-    vectors
+        vectors_.choice("--states", w.states, {"mean", "cls"},
+                        "use last hidden states as vectors: mean (over the tokens; default of all but univae, whose "
+                        "vectors are its latents), or cls (the state of [CLS])");
+    vectors_
         .flag("--posterior", w.posterior,
               "univae: draw the latents of --vectors from their posterior (default: its mean)")
         .needs(saved)
@@ -118,56 +108,44 @@ Groups declared(Options& app, Writing& w) {
         "--show-rounds", w.show_rounds,
         "write each target after every round (diffusion: after every pass), with its new words in [brackets]");
     Options unmask = declare_unmask(app, w.search.unmask, "if tokens are sampled");
-    return {draws,
-            search,
-            vectors,
-            maximum,
-            {{latents, Family::of_latents},
-             {targets, Family::of_search},
-             {insertion, Family::of_insertion | Family::of_latents},
-             {any_order, Family::of_insertion | Family::of_latents | Family::of_search},
-             {unmask, Family::of_search | Family::of_latents},
-             {search, Family::of_latents | Family::of_search | Family::of_insertion}}};
+    of_text_ = {{latents, Family::of_latents},
+                {targets, Family::of_search},
+                {insertion, Family::of_insertion | Family::of_latents},
+                {any_order, Family::of_insertion | Family::of_latents | Family::of_search},
+                {unmask, Family::of_search | Family::of_latents},
+                {search_, Family::of_latents | Family::of_search | Family::of_insertion}};
 }
-
-// Throws BadUsage if the user gave an option that this kind of model does not support. Some options, such as --codes,
-// make the program write no text. If the user gave one of them, `silent` must be its name, and options about written
-// text are refused as well. Otherwise, `silent` must be "".
-void expect_only_of(const Family& kind, const Groups& groups, const std::string& run, const std::string& silent) {
-    std::vector<Option> given;
-    for (const Option& option : groups.draws)
-        if (option.given()) given.push_back(option);
-    for (const auto& [group, bits] : groups.of_text)
-        for (const Option& option : group.given()) given.push_back(option);
-    for (const Option& option : given)
-        if (!silent.empty() && option.name() != silent)
-            throw BadUsage(silent, " writes no text: leave out ", option.name());
-    if (kind.options == Family::no_options) return;  // a later check reports that this model does not generate
-    for (const auto& [group, bits] : groups.of_text)
-        if (!(kind.options & bits)) refuse_options(group, run, kind.name);
-    if (kind.options != Family::of_insertion) return;
-    for (const Option& option : groups.search.given())
-        if (option.name() != "--maximum" && option.name() != "--forbid")
-            throw BadUsage(option.name(),
-                     " applies to models that write token by token; insertion takes --maximum, --forbid and its own "
-                     "options");
-}
-
-}  // namespace
-
-void GenerateOptions::declare(Options& app) { groups_ = std::make_shared<const Groups>(declared(app, how)); }
 
 std::string GenerateOptions::help(const Options& app, const Strings& runs, bool all) const {
-    return help_of_runs(app, groups_->of_text, runs, all);
+    return help_of_runs(app, of_text_, runs, all);
+}
+
+void GenerateOptions::expect_only_of(const Family& kind, const std::string& silent) const {
+    const auto refuse_if_silent = [&](const Option& option) {
+        if (!silent.empty() && option.given() && option.name() != silent)
+            throw BadUsage(silent, " writes no text: leave out ", option.name());
+    };
+    for (const Option& option : draws_) refuse_if_silent(option);
+    for (const auto& [group, bits] : of_text_)
+        for (const Option& option : group.given()) refuse_if_silent(option);
+    if (kind.options == Family::no_options) return;  // a later check reports that this model does not generate
+    for (const auto& [group, bits] : of_text_)
+        if (!(kind.options & bits)) refuse_options(group, how.run, kind.name);
+    if (kind.options != Family::of_insertion) return;
+    for (const Option& option : search_.given())
+        if (option.name() != "--maximum" && option.name() != "--forbid")
+            throw BadUsage(option.name(),
+                           " applies to models that write token by token; insertion takes --maximum, --forbid and its "
+                           "own options");
 }
 
 RunWriter GenerateOptions::writer(Run& run, const Family& kind) {
-    const std::vector<Option> given = groups_->vectors.given();
-    // The options of the group `vectors` ask for vectors of the input lines, or for the nearest lines. Exception: for a
-    // flow, which is a model of vectors, --vectors names the file for its samples.
+    const std::vector<Option> given = vectors_.given();
+    // The options of the group `vectors_` ask for vectors of the input lines, or for the nearest lines. Exception: for
+    // a flow, which is a model of vectors, --vectors names the file for its samples.
     const bool compares = kind.options != Family::of_vectors && !given.empty();
-    expect_only_of(kind, *groups_, how.run, compares ? given[0].name() : how.codes ? "--codes" : "");
-    how.has_maximum = groups_->maximum.given();
+    expect_only_of(kind, compares ? given[0].name() : how.codes ? "--codes" : "");
+    how.has_maximum = maximum_.given();
     return compares ? neighbour_writer(run, how) : run.writer(how);
 }
 
