@@ -14,12 +14,14 @@ namespace {
 struct Case {
     const char *name, *what;
     RunCase (*add)(Options& app);
+    Options command = Options();
+    RunCase work = {};
 };
-constexpr Case cases[] = {{"tokenizer", "encoding, decoding and training of WordPiece", tokenizer_case},
-                          {"train", "full training steps of two models, BERT and UniVAE", train_case},
-                          {"attention", "attention alone, on full, causal and prefix masks", attention_case},
-                          {"decode", "generation by two models: UniVAE greedily, UniLM with beam search", decode_case},
-                          {"many", "one training run by several processes", many_case}};
+Case cases[] = {{"tokenizer", "encoding, decoding and training of WordPiece", tokenizer_case},
+                {"train", "full training steps of two models, BERT and UniVAE", train_case},
+                {"attention", "attention alone, on full, causal and prefix masks", attention_case},
+                {"decode", "generation by two models: UniVAE greedily, UniLM with beam search", decode_case},
+                {"many", "one training run by several processes", many_case}};
 
 // Runs one of the cases. If Ctrl-C stops the case, the measurements that are complete by then are still written.
 void run(Bench& bench, const RunCase& work) {
@@ -39,9 +41,7 @@ void run(Bench& bench, const RunCase& work) {
 int main(int argc, char** argv) {
     // In all other cases, processes that mpirun has started measure independently.
     const bool many = std::count(argv, argv + argc, std::string_view("many")) > 0;
-    Options commands[std::size(cases)];
     Bench::Options options;
-    RunCase works[std::size(cases)];
     auto setup = [&](Options& app) {
         app.expect_commands(0);
         app.number("--repeats", options.repeats, 1, 1000,
@@ -50,14 +50,13 @@ int main(int argc, char** argv) {
         app.output("--save", options.save, "FILE", "also write the JSON to a file, anew after each line of the table");
         app.flag("--turns", options.turns,
                  "for tools/bench/compare.py, which lets this program and the other software measure in turn");
-        for (std::size_t i = 0; i < std::size(cases); i++)
-            works[i] = cases[i].add(commands[i] = app.command(cases[i].name, cases[i].what));
+        for (Case& one : cases) one.work = one.add(one.command = app.command(one.name, one.what));
     };
     auto body = [&](const Common& common) {
-        for (std::size_t i = 0; i < std::size(cases); i++)
-            if (commands[i].chosen()) {
-                Bench bench(cases[i].name, options, common);
-                return run(bench, works[i]);
+        for (const Case& one : cases)
+            if (one.command.chosen()) {
+                Bench bench(one.name, options, common);
+                return run(bench, one.work);
             }
         for (const Case& one : cases) say("{:12}{}\n", one.name, one.what);
         say("\n./bench CASE measures; ./bench CASE --help lists its options\n");

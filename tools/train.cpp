@@ -47,7 +47,7 @@ void fit_prior_of(const Arguments& a, const Common& common) {
                 "--fit-prior does not change the run: it can be combined only with --threads and --device");
     if (!alone()) throw BadUsage("--fit-prior is work for one process: leave out mpirun or srun");
     const RunFolder locked = RunFolder::resume(RunFolder::open(a.fit_prior).path());  // locks the run folder
-    const std::unique_ptr<Run> run = family_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
+    const auto run = family_of_run(a.fit_prior).load(a.fit_prior, true, common.device);
     run->use_moving_average();
     say("{}\n", run->fit_prior(read_again(origin_of(run->run_json, a.fit_prior + "/run.json"))));
 }
@@ -76,7 +76,7 @@ void say_wrapped(fmt::format_string<Said<Parts>...> form, const Parts&... parts)
 
 void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
     std::signal(SIGPIPE, SIG_IGN);  // so that the run is saved even if standard output is closed
-    const std::unique_ptr<Training> made = training_of(a, common);
+    const auto made = training_of(a, common);
     Training& t = *made;
     t.command = a.command;
     t.commit = COMMIT;
@@ -125,7 +125,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     const std::string run = shell_word(t.folder.path());
     if (reason == StopReason::unheard && first_process())  // standard output is closed
         throw BadInput("standard output cannot be written: was it closed, is the disk full? Stopped after ",
-                            trainer.step(), " steps, saved: continue with --resume ", run);
+                       trainer.step(), " steps, saved: continue with --resume ", run);
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
     say("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(), t.folder.path(),
         double(peak_resident_bytes()) / (1 << 20));
@@ -139,7 +139,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
 // Returns the lines of --help about a family: its settings by topic, with their values, after `words` (the model and
 // key=value) have been applied.
 std::string settings_of(const Family& kind, const Strings& words) {
-    const std::unique_ptr<RunSettings> defaults = default_settings(kind, Device::cpu);
+    const auto defaults = default_settings(kind, Device::cpu);
     Config keys;
     defaults->declare(keys);
     apply_words(kind, words, keys);
@@ -149,7 +149,7 @@ std::string settings_of(const Family& kind, const Strings& words) {
         auto at = std::find_if(topics.begin(), topics.end(), [&](const auto& one) { return one.first == name; });
         if (at == topics.end()) at = topics.insert(at, {topic, {}});
         std::string choices;  // with spaces, so that a long list of choices can be wrapped
-        for (char c : expected) choices += c == '|' ? text(" | ") : std::string(1, c);
+        for (char c : expected) choices += c == '|' ? " | " : std::string(1, c);
         at->second.push_back({key + "=" + value, text(help, " (", choices, ")")});
     }
     std::string all = paragraph(text(kind.name, ": ", kind.what));

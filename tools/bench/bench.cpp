@@ -58,9 +58,9 @@ std::string line_of(const std::string& name, const Json& row, const Json& one) {
     return line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
 }
 
-Json json_of(const Spread& s) { return {{"median", s.median}, {"least", s.least}, {"most", s.most}}; }
-
 }  // namespace
+
+Json json_of(const Spread& s) { return {{"median", s.median}, {"least", s.least}, {"most", s.most}}; }
 
 std::string first_line_of(const std::string& command) {
     std::unique_ptr<FILE, int (*)(FILE*)> out(popen(command.c_str(), "r"), pclose);

@@ -47,6 +47,9 @@ OwnedTensor make_tensor(const Shape& shape, DType type, Device device, const std
 std::int64_t memory_taken(Device device);
 void forget_peak();
 
+struct Spread;  // tools/bench/measure.h
+Json json_of(const Spread& spread);
+
 // Runs a shell command. Returns the first line that it prints, or "" if it prints nothing.
 std::string first_line_of(const std::string& command);
 

@@ -21,6 +21,9 @@ namespace masquerade {
 namespace {
 
 constexpr double micro = 1e-6, milli = 1e-3, giga = 1e9;
+std::string in_us(double seconds) { return figures(seconds / micro); }
+std::string in_ms(double seconds) { return figures(seconds / milli); }
+std::string in_gigabytes(double bytes) { return figures(bytes / giga); }
 
 struct CaseOptions {
     MeasuredRun run;
@@ -92,13 +95,12 @@ std::string head_of_rows() {
 }
 // Returns a line of the table. `one` is the row of one process, or null.
 std::string line_of(const Json& row, const Json& one) {
-    const auto ms = [](const Json& seconds) { return figures(seconds.get<double>() / milli); };
     const bool many = row["processes"] > 1;
     const std::string line =
-        fmt::format(row_form, row["processes"].get<int>(), row["threads"].get<int>(), ms(row["seconds"]["median"]),
-                    ms(row["seconds"]["least"]) + " - " + ms(row["seconds"]["most"]),
+        fmt::format(row_form, row["processes"].get<int>(), row["threads"].get<int>(), in_ms(row["seconds"]["median"]),
+                    in_ms(row["seconds"]["least"]) + " - " + in_ms(row["seconds"]["most"]),
                     one.is_null() ? "" : figures(median_of(row) / median_of(one)),
-                    many ? ms(row["exchange"]["least"]) + " - " + ms(row["exchange"]["most"]) : "",
+                    many ? in_ms(row["exchange"]["least"]) + " - " + in_ms(row["exchange"]["most"]) : "",
                     many ? figures(row["sent"].get<double>() / (1 << 20)) : "");
     return line.substr(0, line.find_last_not_of(" \n") + 1) + '\n';
 }
@@ -112,10 +114,8 @@ std::string about_messages(const Json& row) {
     if (!row.contains("messages")) return "";
     std::string said = fmt::format("messages between {} processes:", row["processes"].get<int>());
     for (const Json& message : row["messages"])
-        said += fmt::format(" {:.0f} B {} us,", message["bytes"].get<double>(),
-                            figures(message["seconds"].get<double>() / micro));
-    said += fmt::format(" latency {} us, bandwidth {} GB/s", figures(row["latency"].get<double>() / micro),
-                        figures(row["bandwidth"].get<double>() / giga));
+        said += fmt::format(" {:.0f} B {} us,", message["bytes"].get<double>(), in_us(message["seconds"]));
+    said += fmt::format(" latency {} us, bandwidth {} GB/s", in_us(row["latency"]), in_gigabytes(row["bandwidth"]));
     return wrapped(said, 80) + '\n';
 }
 
@@ -141,20 +141,19 @@ void show_prediction(Bench& bench, const Cluster& c, const RunSizes& sizes) {
     const auto [bytes, parts] = sizes;
     constexpr const char* form = "{:>9}{:>8}{:>13}{:>13}{:>12}{:>12}{:>12}\n";
     const std::string nodes =
-        c.node > 0 ? fmt::format(", {} GB/s between nodes of {}", figures(c.bandwidth_between / giga), c.node) : "";
+        c.node > 0 ? fmt::format(", {} GB/s between nodes of {}", in_gigabytes(c.bandwidth_between), c.node) : "";
     std::string said = fmt::format(
         "computed, not measured: {} ms for each part, {} ms for the update, gradients of {} MiB, latency {} us, "
         "bandwidth {} GB/s{}; each process has a processor or GPU of its own",
-        figures(c.part / milli), figures(c.update / milli), figures(bytes / (1 << 20)), figures(c.latency / micro),
-        figures(c.bandwidth / giga), nodes);
+        in_ms(c.part), in_ms(c.update), figures(bytes / (1 << 20)), in_us(c.latency), in_gigabytes(c.bandwidth), nodes);
     said = wrapped(said, 80) + '\n' +
            fmt::format(form, "processes", "parts", "compute ms", "exchange ms", "ms a step", "speed-up", "efficiency");
     const double one = predict(c, parts, 1, bytes).parts_per_second();
     for (int count = 1; count <= 1024; count *= 2) {
         const Prediction p = predict(c, std::max(parts, count), count, bytes);
         const double faster = p.parts_per_second() / one;
-        said += fmt::format(form, count, p.parts, figures(p.compute / milli), figures(p.exchange / milli),
-                            figures(p.step() / milli), figures(faster), fmt::format("{:.0f} %", 100 * faster / count));
+        said += fmt::format(form, count, p.parts, in_ms(p.compute), in_ms(p.exchange), in_ms(p.step()), figures(faster),
+                            fmt::format("{:.0f} %", 100 * faster / count));
         bench.add({{"computed", true},
                    {"processes", count},
                    {"parts", p.parts},
@@ -181,8 +180,7 @@ void compare(Bench& bench, const MeasuredRun& run, const std::map<int, Json>& ro
         const double turns = std::max(1.0, double(count * own) / threads());
         c.part = turns * single[own]["part"].get<double>(), c.update = turns * single[own]["update"].get<double>();
         const double step = predict(c, row["parts"], count, row["gradient_bytes"]).step();
-        said += fmt::format(form, count, own, figures(step / milli), figures(median_of(row) / milli),
-                            figures(step / median_of(row)));
+        said += fmt::format(form, count, own, in_ms(step), in_ms(median_of(row)), figures(step / median_of(row)));
     }
     bench.show(said + '\n');
 }

@@ -88,13 +88,13 @@ void measure_messages(std::size_t largest, Device device, Json& row) {
 }  // namespace
 
 RunSizes sizes_of(const Bench& bench, const MeasuredRun& run) {
-    const std::unique_ptr<Training> made = training_of(bench, run);
+    const auto made = training_of(bench, run);
     return {gradient_bytes(*made->run), made->options.parts};
 }
 
 Json measure_together(Bench& bench, const MeasuredRun& run) {
     TimedProcesses all;
-    const std::unique_ptr<Training> made = training_of(bench, run);
+    const auto made = training_of(bench, run);
     Training& t = *made;
     Trainer& trainer = t.trainer();
     double gradient_end = 0, exchanged = 0, update = 0;  // exchanged: all.seconds at the end of the gradient
@@ -146,7 +146,7 @@ Json measure_together(Bench& bench, const MeasuredRun& run) {
         {"threads", threads()},
         {"parts", parts},
         {"batch_tokens", t.task->batch_tokens()},
-        {"seconds", {{"median", seconds.median}, {"least", seconds.least}, {"most", seconds.most}}},
+        {"seconds", json_of(seconds)},
         {"runs", runs},
         {"part", (seconds.median - slowest.exchange - slowest.update) / share.count()},
         {"update", slowest.update},

@@ -65,7 +65,7 @@ std::string attention_section(const std::string& pictures) {
 
 void draw_attention(const AttentionPageSettings& s) {
     const Family& kind = family_of_run(s.run);
-    const std::unique_ptr<Run> run = kind.load(s.run, false, Device::cpu);
+    const auto run = kind.load(s.run, false, Device::cpu);
     const TrainingText one = s.text.empty() ? first_line(read_again(origin_of(run->run_json, s.run + "/run.json")))
                                             : given_line(s.text, run->common().wants(kind.reads), "--text: " + s.run);
     const std::string pictures = attention_pictures(*run, one, true);

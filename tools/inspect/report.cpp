@@ -103,7 +103,6 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
     const std::vector<const Sentence*> all = pointers_to(sentences);
     UniVaeDecoder decoder(model, run.special());
     const Vectors means = mean_latents(model, all);
-    const auto start = [&](std::size_t i) { return model.start_position(sentences[i].ids.size()); };
     const auto write = [&](const Vectors& z, const std::vector<int>& starts) {
         std::vector<DecodeRequest> requests;
         for (std::size_t i = 0; i < z.size(); i++) requests.push_back({z[i], std::uint32_t(i), 0, starts[i]});
@@ -111,7 +110,7 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
     };
     const std::size_t n = std::min(shown, lines.size());
     std::vector<int> starts;
-    for (std::size_t i = 0; i < n; i++) starts.push_back(start(i));
+    for (std::size_t i = 0; i < n; i++) starts.push_back(model.start_position(sentences[i].ids.size()));
     const Vectors first(means.begin(), means.begin() + n);
     const bool causal = model.options.decoder == UniVaeOptions::Decoder::causal;
     std::string out = section("Masks", "The halves of a sentence in layers without a latent, and with one.",
@@ -233,7 +232,7 @@ std::string vectors(FlowRun& run, int limit, std::uint64_t seed) {
 
 void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
     const Family& kind = family_of_run(s.run);
-    const std::unique_ptr<Run> run = kind.load(s.run, false, device);
+    const auto run = kind.load(s.run, false, device);
     std::string body = section("The run", fmt::format("{}: {}; step {}.", kind.name, run->description(), run->step),
                                settings(*run, kind)) +
                        section("Training", "Over the steps.", curves(s.run));
@@ -242,8 +241,7 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
     if (const std::string pictures = attention_pictures(*kind.load(s.run, false, Device::cpu), one, false);
         !pictures.empty())
         body += attention_section(pictures);
-    const auto of = kind.options == Family::of_latents ? load_run<UniVaeRun>(s.run, false, device) : nullptr;
-    if (of && of->model.options.latent_layers > 0) {
+    if (auto* of = dynamic_cast<UniVaeRun*>(run.get()); of && of->model.options.latent_layers > 0) {
         text.held_out_targets.clear();  // the targets of pairs are not labels; only --data has labels
         if (!text.train_targets.empty()) text.train = text.train_targets;
         if (!s.data.empty()) {
@@ -256,7 +254,7 @@ void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
         of->load_prior();
         if (!of->model.options.conditional) body += latents(*of, text, s, seed);
     }
-    if (kind.options == Family::of_vectors) body += vectors(*load_run<FlowRun>(s.run, false, device), s.limit, seed);
+    if (auto* of = dynamic_cast<FlowRun*>(run.get())) body += vectors(*of, s.limit, seed);
     replace_file(s.out, page(name_of_folder(s.run), body));
     log_line("wrote ", s.out);
 }

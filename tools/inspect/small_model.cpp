@@ -12,7 +12,7 @@ namespace {
 // Returns the settings of a small model of this family. The settings in `words` (key=value) override the small sizes.
 // Sizes that the family does not have are skipped.
 std::unique_ptr<RunSettings> small_settings(const Family& kind, const Strings& words, std::uint64_t seed) {
-    std::unique_ptr<RunSettings> settings = kind.settings();
+    auto settings = kind.settings();
     Config config;
     settings->declare(config);
     for (const auto& [key, value] : {std::pair{"vocabulary", "200"},
