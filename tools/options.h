@@ -22,7 +22,7 @@ using Strings = std::vector<std::string>;
 // A handle on an option. CLI11 owns the option, and the handle is valid until run_program() returns.
 class Option {
   public:
-    explicit Option(CLI::Option* option = nullptr) : option_(option) {}
+    Option(CLI::Option* option = nullptr) : option_(option) {}
 
     Option between(std::int64_t least, std::int64_t most) const;
     Option between(double least, double most) const;
@@ -44,7 +44,7 @@ class Option {
 // The options of a program, of one of its commands, or of a group of options.
 class Options {
   public:
-    explicit Options(CLI::App* app = nullptr) : app_(app) {}
+    Options(CLI::App* app = nullptr) : app_(app) {}
 
     Option flag(const std::string& name, bool& value, const std::string& what);
     // Declares an option. --help shows its value as `shown`, such as "NAME", and explains it by `what`. T is
@@ -55,8 +55,7 @@ class Options {
     // input() declares an option that names files or folders to read. output() declares an option that names a file or
     // folder to write. tools/outputs.h checks that the program does not overwrite what it reads.
     Option input(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
-    Option input(const std::string& name, Strings& paths, const std::string& shown,
-                 const std::string& what);
+    Option input(const std::string& name, Strings& paths, const std::string& shown, const std::string& what);
     Option output(const std::string& name, std::string& path, const std::string& shown, const std::string& what);
     // Says that the program reads this file or folder, although no option names it, so that no output overwrites it.
     void reads(const std::string& path);
@@ -67,8 +66,8 @@ class Options {
         using Wide = std::conditional_t<std::is_integral_v<Number>, std::int64_t, double>;
         return value(name, number, unit, what).between(Wide(least), Wide(most));
     }
-    Option choice(const std::string& name, std::string& word, const Strings& words,
-                  const std::string& what, const std::string& unit = "NAME") {
+    Option choice(const std::string& name, std::string& word, const Strings& words, const std::string& what,
+                  const std::string& unit = "NAME") {
         return value(name, word, unit, what).one_of(words);
     }
 
@@ -96,8 +95,8 @@ inline DType storage_of(const std::string& precision) { return precision == "bf1
 
 // Declares options by setup(), reads `words` as a program would read its command line, and calls body(). Throws
 // BadUsage if the words do not fit the options.
-void with_options(const std::string& name, const Strings& words,
-                  const std::function<void(Options&)>& setup, const std::function<void()>& body);
+void with_options(const std::string& name, const Strings& words, const std::function<void(Options&)>& setup,
+                  const std::function<void()>& body);
 // Returns the message for the exception that is being handled. Exceptions of libraries get messages of this program,
 // because the libraries' own messages are written for programmers.
 std::string reason_of_failure();

@@ -41,10 +41,11 @@ std::size_t width_of_names(const std::vector<T>& tensors, std::size_t least) {
     return least;
 }
 
-// Writes a model as a Hugging Face folder. If this fails, none of the files remain in the folder.
+// Writes a model as a Hugging Face folder, and says so. If this fails, none of the files remain in the folder.
 void save_whole(const std::string& folder, const Backbone& backbone, const Parameters& parameters,
                 const WordPiece& tokenizer) {
     fill_folder(folder, [&](const std::string& place) { save_hugging_face(place, backbone, parameters, tokenizer); });
+    say("{}: {} tokens, {} numbers\n", folder, backbone.options.vocabulary, parameters.count());
 }
 
 // A model from a Hugging Face folder, loaded with some or all of its tokens.
@@ -118,7 +119,6 @@ void save(const Model& model, const std::string& folder) {
     if (!model.weights.head)
         log_line("note: the model has no masked-language-model head; the saved one has a new one, at its first values");
     save_whole(folder, model.backbone, model.parameters, *model.tokenizer);
-    say("{}: {} tokens, {} numbers\n", folder, model.config.backbone.vocabulary, model.parameters.count());
 }
 
 // Reads standard input; each line becomes a document, and its tokens become rows. A line is "first" or
@@ -207,8 +207,8 @@ void inspect_hugging_face(const CheckpointSettings& s, std::uint64_t seed) {
     if (!s.save.empty() && !s.logits.empty() &&
         *whole_path(s.logits).lexically_relative(whole_path(s.save)).begin() != "..")
         throw BadUsage("--logits ", s.logits,
-                            " lies in the folder of --save, which holds nothing but the model: give "
-                            "--logits another file");
+                       " lies in the folder of --save, which holds nothing but the model: give "
+                       "--logits another file");
     const Model model = open_model(s, seed);
     if (!s.save.empty()) save(model, s.save);
     if (!s.logits.empty()) write_logits(model, s.logits);
@@ -252,28 +252,25 @@ void list_checkpoint(const std::string& path) {
         if (fs::exists(folder + "/" + name)) list_tensors(folder + "/" + name);
 }
 
-// Saves the model of a run of unilm, or of univae with decoder=causal, which is a single stack of layers, as a Hugging
-// Face BERT, RoFormer or NomicBERT.
-void save_run(const Run& run, const std::string& folder) {
-    if (fs::exists(folder)) throw BadInput(folder, " is there already; choose another folder");
-    save_whole(folder, *run.bert(), run.parameters, run.tokenizer);
-    say("{}: {} tokens, {} numbers\n", folder, run.tokenizer.vocabulary().size(), run.parameters.count());
-}
-
 }  // namespace
 
 void inspect_checkpoint(const CheckpointSettings& s, std::uint64_t seed) {
     if (is_hugging_face(s.path)) return inspect_hugging_face(s, seed);
+    // The model of a run of unilm, or of univae with decoder=causal, is a single stack of layers, which can be saved as
+    // a Hugging Face BERT, RoFormer or NomicBERT.
     const bool plain_save = !s.save.empty() && s.tokens.empty() && s.logits.empty();
     if (plain_save && fs::is_directory(s.path))
-        if (const auto run = family_of_run(s.path).load(s.path, false, Device::cpu); run->bert())
-            return save_run(*run, s.save);
+        if (const auto run = family_of_run(s.path).load(s.path, false, Device::cpu); run->bert()) {
+            if (fs::exists(s.save)) throw BadInput(s.save, " is there already; choose another folder");
+            return save_whole(s.save, *run->bert(), run->parameters, run->tokenizer);
+        }
     for (const auto& [option, value] : {std::pair{"--save", s.save}, {"--tokens", s.tokens}, {"--logits", s.logits}})
         if (!value.empty())
-            throw BadUsage(option,
-                     " needs the folder of a Hugging Face BERT, RoFormer or NomicBERT (--save without --tokens and "
-                     "--logits also takes a run of unilm, or of univae with decoder=causal), which ",
-                     s.path, " is not; leave it out to list the tensors");
+            throw BadUsage(
+                option,
+                " needs the folder of a Hugging Face BERT, RoFormer or NomicBERT (--save without --tokens and "
+                "--logits also takes a run of unilm, or of univae with decoder=causal), which ",
+                s.path, " is not; leave it out to list the tensors");
     list_checkpoint(s.path);
 }
 

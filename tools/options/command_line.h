@@ -13,9 +13,6 @@ namespace masquerade {
 // The heading above the options that every program has.
 constexpr const char* common_heading = "General options";
 
-// Adds a check of their values to all options of a program and its commands. It runs before the other checks of an
-// option, and refuses words that CLI11 would read in a surprising way.
-void check_values(CLI::App& app);
 // Throws BadInput if an output of the command line that was parsed is also one of its inputs.
 void guard_files();
 // Returns the help text of a program, or of the command that the user gave. help_asked_for() returns the text that

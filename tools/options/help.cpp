@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/options/command_line.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -107,6 +108,14 @@ std::string why_unexpected(const CLI::App& program, const std::string& word) {
 }
 
 }  // namespace
+
+bool is_terminal(FILE* file) { return isatty(fileno(file)); }
+
+int terminal_width(FILE* file, int most) {
+    winsize size{};
+    const bool known = ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? std::min<int>(size.ws_col, most) : 80;
+}
 
 std::string paragraph(const std::string& words) {
     std::string all;

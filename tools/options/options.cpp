@@ -17,6 +17,34 @@ namespace masquerade {
 
 namespace {
 
+// The type as which a word of the command line is checked: that of the element of a list, and the widest of integers
+// with a sign.
+template <class T>
+struct Checked {
+    using type = std::conditional_t<std::is_integral_v<T> && std::is_signed_v<T>, std::int64_t, T>;
+};
+template <class T>
+struct Checked<std::vector<T>> : Checked<T> {};
+template <class T>
+struct Checked<std::optional<T>> : Checked<T> {};
+
+// Returns the reason why a word cannot be the value of an option of type T, or "" if it can. Rewrites an integer in the
+// form that CLI11 reads correctly. CLI11 alone would read 010 as 8, -1 as the largest unsigned number and an empty word
+// as 0, and it would accept NaN in every range.
+template <class T>
+std::string why_no_value(std::string& word) {
+    if (word.empty()) return "a value is expected, found an empty one";
+    if constexpr (!std::is_same_v<T, std::string>) {
+        T number{};
+        const std::string kind = std::is_unsigned_v<T>   ? text("a whole number from 0 to ", UINT64_MAX)
+                                 : std::is_integral_v<T> ? "a whole number"
+                                                         : "a finite number";
+        if (!read_number(word, number)) return text(kind, " is expected, found ", clipped(word));
+        if (std::is_integral_v<T>) word = std::to_string(number);
+    }
+    return "";
+}
+
 // Returns a check that a word is a number from `least` to `most`.
 template <class Number>
 CLI::Validator range(Number least, Number most) {
@@ -31,31 +59,29 @@ CLI::Validator range(Number least, Number most) {
 
 }  // namespace
 
-Option Option::between(std::int64_t least, std::int64_t most) const {
-    return Option(option_->check(range(least, most)));
-}
-Option Option::between(double least, double most) const { return Option(option_->check(range(least, most))); }
+Option Option::between(std::int64_t least, std::int64_t most) const { return option_->check(range(least, most)); }
+Option Option::between(double least, double most) const { return option_->check(range(least, most)); }
 Option Option::one_of(const Strings& words) const {
     const auto check = [=](const std::string& word) {
         const bool known = std::count(words.begin(), words.end(), word) > 0;
         return known ? ""
                      : text("expected ", words.size() > 1 ? "one of " : "", joined(words), ", found ", clipped(word));
     };
-    return Option(option_->check(CLI::Validator(check, "", "")));
+    return option_->check(CLI::Validator(check, "", ""));
 }
 // The option gets one value each time, because CLI11 would otherwise read a positional word as another element.
-Option Option::list() const { return Option(option_->delimiter(',')->allow_extra_args(false)); }
-Option Option::required() const { return Option(option_->required()); }
-Option Option::needs(Option other) const { return Option(option_->needs(other.option_)); }
-Option Option::excludes(Option other) const { return Option(option_->excludes(other.option_)); }
+Option Option::list() const { return option_->delimiter(',')->allow_extra_args(false); }
+Option Option::required() const { return option_->required(); }
+Option Option::needs(Option other) const { return option_->needs(other.option_); }
+Option Option::excludes(Option other) const { return option_->excludes(other.option_); }
 bool Option::given() const { return option_->count() > 0; }
 std::string Option::name() const { return option_->get_name(); }
 std::string Option::heading() const { return option_->get_group(); }
 // The option gets one value each time, because CLI11 would otherwise read [UNK] as a list with the element UNK.
-Option Option::one_at_a_time() const { return Option(option_->expected(1)->take_all()->allow_extra_args(false)); }
+Option Option::one_at_a_time() const { return option_->expected(1)->take_all()->allow_extra_args(false); }
 
 Option Options::flag(const std::string& name, bool& value, const std::string& what) {
-    return Option(app_->add_flag(name, value, what)->disable_flag_override());
+    return app_->add_flag(name, value, what)->disable_flag_override();
 }
 namespace {
 
@@ -96,14 +122,16 @@ std::string help_asked_for(const CLI::App& program, bool all) { return own_help 
 
 template <class T>
 Option Options::value(const std::string& name, T& value, const std::string& shown, const std::string& what) {
-    return Option(app_->add_option(name, value, what)->option_text(shown));
+    using Word = typename Checked<T>::type;
+    return app_->add_option(name, value, what)
+        ->option_text(shown)
+        ->transform(CLI::Validator(why_no_value<Word>, ""));  // runs before the other checks of the option
 }
 Option Options::input(const std::string& name, std::string& path, const std::string& shown, const std::string& what) {
     file_options.push_back({app_, name, [&] { return std::vector{path}; }, false});
     return value(name, path, shown, what);
 }
-Option Options::input(const std::string& name, Strings& paths, const std::string& shown,
-                      const std::string& what) {
+Option Options::input(const std::string& name, Strings& paths, const std::string& shown, const std::string& what) {
     file_options.push_back({app_, name, [&] { return paths; }, false});
     return value(name, paths, shown, what);
 }
@@ -133,10 +161,8 @@ void Options::on_help(std::function<std::string(bool all)> help, const char* all
 std::string Options::help() const { return help_of(*app_); }
 std::string Options::help(const std::string& heading, int column) const { return help_under(*app_, heading, column); }
 void Options::hide() { app_->disabled(); }
-Options Options::group(const std::string& title) { return Options(app_->add_option_group(title)); }
-Options Options::command(const std::string& name, const std::string& what) {
-    return Options(app_->add_subcommand(name, what));
-}
+Options Options::group(const std::string& title) { return app_->add_option_group(title); }
+Options Options::command(const std::string& name, const std::string& what) { return app_->add_subcommand(name, what); }
 void Options::expect_commands(int least) { app_->require_subcommand(least, 1)->fallthrough(); }
 bool Options::chosen() const { return app_->parsed(); }
 std::string Options::title() const { return app_->get_group(); }
@@ -150,39 +176,6 @@ std::vector<Option> Options::given() const {
 void refuse_options(const Options& group, const std::string& run, const std::string& model) {
     for (const Option& option : group.given())
         throw BadUsage(option.name(), " is an option ", group.title(), ", but ", run, " is a run of ", model);
-}
-
-namespace {
-
-// Returns false if the word is not a number of type T. Rewrites an integer in the form that CLI11 reads correctly.
-template <class T>
-bool rewrite(std::string& word) {
-    T number{};
-    if (!read_number(word, number)) return false;
-    if (std::is_integral_v<T>) word = std::to_string(number);
-    return true;
-}
-
-// Returns the reason why a word cannot be the value of an option of this type, or "" if it can. CLI11 alone would read
-// 010 as 8, -1 as the largest unsigned number and an empty word as 0, and it would accept NaN in every range.
-std::string why_no_value(const std::string& type, std::string& word) {
-    if (word.empty() && !type.empty()) return "a value is expected, found an empty one";
-    if (type.rfind("UINT", 0) == 0 && !rewrite<std::uint64_t>(word))
-        return text("a whole number from 0 to ", UINT64_MAX, " is expected, found ", clipped(word));
-    if (type.rfind("INT", 0) == 0 && !rewrite<std::int64_t>(word))
-        return text("a whole number is expected, found ", clipped(word));
-    if (type.rfind("FLOAT", 0) == 0 && !rewrite<double>(word))
-        return text("a finite number is expected, found ", clipped(word));
-    return "";
-}
-
-}  // namespace
-
-void check_values(CLI::App& app) {
-    for (CLI::Option* option : app.get_options())
-        option->transform(CLI::Validator(
-            [type = option->get_type_name()](std::string& word) { return why_no_value(type, word); }, ""));
-    for (CLI::App* part : app.get_subcommands([](CLI::App*) { return true; })) check_values(*part);
 }
 
 std::string reason_of_failure() {
@@ -200,8 +193,8 @@ std::string reason_of_failure() {
     }
 }
 
-void with_options(const std::string& name, const Strings& words,
-                  const std::function<void(Options&)>& setup, const std::function<void()>& body) {
+void with_options(const std::string& name, const Strings& words, const std::function<void(Options&)>& setup,
+                  const std::function<void()>& body) {
     CLI::App app("", name);
     app.set_help_flag();
     // The files and the help of a program that calls the library itself come back at the end.
@@ -213,7 +206,6 @@ void with_options(const std::string& name, const Strings& words,
     try {
         Options options(&app);
         setup(options);
-        check_values(app);
         Strings left(words.rbegin(), words.rend());  // CLI11 takes the words from the end
         for (std::string& word : left) {
             const std::size_t equals = word.find('=');

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -87,7 +86,8 @@ void say_when_stopped(const char* words) { last_words = words; }
 void flush_out() {
     errno = 0;
     if (std::cout.flush() && std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
-    throw BadInput("standard output cannot be written: ", errno ? std::strerror(errno) : "was it closed, is the disk full?");
+    throw BadInput("standard output cannot be written: ",
+                   errno ? std::strerror(errno) : "was it closed, is the disk full?");
 }
 
 void write_out(std::string_view bytes) {
@@ -179,7 +179,6 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
                     "S");
             options.heading("Options");
             setup(options);
-            check_values(app);
             app.parse(argc, argv);
             std::string command = text("version ", version, " and the command");
             for (int i = 0; i < argc; i++) command += ' ' + shell_quoted(argv[i]);

@@ -5,7 +5,6 @@
 
 #include "input/number.h"
 #include "tokenizer/frame.h"
-#include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/replacements.h"
 #include "tools/line_filter.h"
 #include "tools/program.h"
@@ -21,9 +20,14 @@ void override_reading(const TokenizeSettings& s, NormaliseOptions& options) {
     if (!s.replace.empty()) options.replace = s.replace == "ascii" ? ascii_punctuation() : read_replacements(s.replace);
 }
 
-WordPiece open_tokenizer(const TokenizeSettings& s) {
+HuggingFace read_vocabulary(const TokenizeSettings& s) {
     HuggingFace read = read_tokenizer(s.vocabulary, s.cased ? std::optional(true) : std::nullopt);
     for (const std::string& note : read.notes) log_line("note: ", s.vocabulary, ": ", note);
+    return read;
+}
+
+WordPiece open_tokenizer(const TokenizeSettings& s) {
+    HuggingFace read = read_vocabulary(s);
     WordPiece::Options& options = read.options;
     override_reading(s, options);
     if (!s.rules.empty()) options.max_word = options.rules == Rules::google ? 200 : 100;
@@ -84,13 +88,13 @@ class LineEncoder {
                                                         : Truncation::longest;
         const int room = settings_.max_length - special_tokens;
         if (room < 0)
-            throw BadInput("--max-length is ", settings_.max_length, ", less than the special tokens of line ",
-                                number, "; expected at least ", special_tokens);
+            throw BadInput("--max-length is ", settings_.max_length, ", less than the special tokens of line ", number,
+                           "; expected at least ", special_tokens);
         const auto kept = masquerade::cut(cut_from, tokenizer_.options().rules, room, all);
         if (!kept)
             throw BadInput("line ", number, " has ", all.first, " and ", all.second, " tokens, and --max-length ",
-                                settings_.max_length, " leaves nothing of the ", which,
-                                " text if that alone is cut; raise it, or use --truncate longest");
+                           settings_.max_length, " leaves nothing of the ", which,
+                           " text if that alone is cut; raise it, or use --truncate longest");
         return *kept;
     }
 
@@ -138,11 +142,11 @@ std::vector<int> read_ids(std::string_view line, long line_number, const Vocabul
         ids.push_back(as_ids ? number_in(field) : vocabulary.id(field));
         if (as_ids && ids.back() >= vocabulary.size())
             throw BadInput("line ", line_number, ": the vocabulary has no id ", ids.back(), "; its ids are 0 to ",
-                                vocabulary.size() - 1);
+                           vocabulary.size() - 1);
         if (ids.back() < 0)
             throw BadInput("line ", line_number, ": \"", field, "\" is no ", as_ids ? "id" : "token",
-                                " of the vocabulary; ", as_ids ? "without" : "with", " --ids, --decode reads ",
-                                as_ids ? "tokens" : "ids");
+                           " of the vocabulary; ", as_ids ? "without" : "with", " --ids, --decode reads ",
+                           as_ids ? "tokens" : "ids");
     }
 }
 

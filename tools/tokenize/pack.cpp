@@ -55,8 +55,8 @@ std::string write_pack(const std::string& place, const WordPiece& tokenizer, boo
     pack();
     if (const std::string warning = warning_about(counts, input); !warning.empty()) log_line("warning: ", warning);
     if (writer.lines() == 0)
-        throw BadInput(input, " has no ", pairs ? "pair: none" : "sentence: none", " of ", counts.lines,
-                            " lines has ", pairs ? "both a source and a target, with a tab between them" : "text");
+        throw BadInput(input, " has no ", pairs ? "pair: none" : "sentence: none", " of ", counts.lines, " lines has ",
+                       pairs ? "both a source and a target, with a tab between them" : "text");
     if (!pairs && 2 * tabs >= counts.lines)
         log_line("note: most lines have a tab and are packed as sentences; --pairs packs source<TAB>target");
     std::string apart;
@@ -72,8 +72,7 @@ void pack_text(const TokenizeSettings& s) {
     if (std::filesystem::exists(s.pack))
         throw BadUsage(s.pack, " is there already; remove it, or name another folder with --pack");
     stop_requested();  // from now on, a signal lets the program remove its temporary folder
-    HuggingFace read = read_tokenizer(s.vocabulary, s.cased ? std::optional(true) : std::nullopt);
-    for (const std::string& note : read.notes) log_line("note: ", s.vocabulary, ": ", note);
+    HuggingFace read = read_vocabulary(s);
     expect_trainable(read.vocabulary, s.vocabulary,
                      text("(echo '[PAD]'; grep -vxF '[PAD]' ", shell_word(s.vocabulary), ") >new-vocab.txt"));
     const WordPiece tokenizer = training_tokenizer(std::move(read));

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tokenizer/frame.h"
-#include "tokenizer/wordpiece.h"
+#include "tokenizer/hugging_face/hugging_face.h"
 
 namespace masquerade {
 
@@ -16,6 +16,8 @@ struct TokenizeSettings {
     int max_word = 0, max_length = 0, train = 0, min_count = 2;
 };
 
+// Reads the tokenizer in the file or folder s.vocabulary, and logs notes about it.
+HuggingFace read_vocabulary(const TokenizeSettings& s);
 // Opens the tokenizer in the file or folder s.vocabulary, and logs notes about it. Options on the command line
 // override the settings that are stored with the tokenizer.
 WordPiece open_tokenizer(const TokenizeSettings& s);

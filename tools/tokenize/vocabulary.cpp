@@ -10,7 +10,6 @@
 #include <filesystem>
 
 #include "engine/base/write_file.h"
-#include "tokenizer/hugging_face/hugging_face.h"
 #include "tokenizer/report.h"
 #include "tokenizer/trainer.h"
 #include "tokenizer/vocabulary_notes.h"
