@@ -31,8 +31,7 @@ constexpr bool proven_on_gpu = false;
 // says why. Throws Error if cuda is requested but cannot be used. `program` is the program's name, for messages.
 inline Device choose_device(const std::string& wish, const std::string& program, Work work) {
     if (wish == "cpu" || (wish == "auto" && work != Work::models)) return Device::cpu;
-    if (work == Work::none)
-        throw Error("--device cuda: ", program, " has no work for a GPU; leave the option out");
+    if (work == Work::none) throw Error("--device cuda: ", program, " has no work for a GPU; leave the option out");
     std::string why_not = why_no_gpu();
     if (why_not.empty() && (proven_on_gpu || wish == "cuda")) {
         const std::string no_cublas = cuda_runtime().why_no_cublas();
@@ -49,11 +48,17 @@ inline Device choose_device(const std::string& wish, const std::string& program,
     return Device::cpu;
 }
 
+// Returns a number with its noun: "1 thread", "8 threads", "2 processes".
+inline std::string counted(std::size_t count, const std::string& noun) {
+    const char* plural = noun.back() == 's' ? "es" : "s";
+    return text(count, ' ', noun, count == 1 ? "" : plural);
+}
+
 // Returns the name of the device for users: the name of the GPU, such as "NVIDIA H200", or the number of CPU threads,
 // such as "8 threads".
 inline std::string shown(Device device) {
     if (device == Device::cuda) return cuda_runtime().facts().name;
-    return text(threads(), threads() == 1 ? " thread" : " threads");
+    return counted(threads(), "thread");
 }
 
 }  // namespace masquerade

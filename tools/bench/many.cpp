@@ -65,8 +65,8 @@ Json row_of(const Bench& bench, const MeasuredRun& run, int count, int threads) 
         "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
         "OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe "
         "PRTE_MCA_hwloc_default_binding_policy=none ";
-    bench.progress(fmt::format("{}: {} process{} of {} thread{}", run.words[0], count, count == 1 ? "" : "es", threads,
-                               threads == 1 ? "" : "s"));
+    const std::string by = counted(count, "process");
+    bench.progress(text(run.words[0], ": ", by, " of ", counted(threads, "thread")));
     const SharedFolder folder;
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string(), file = folder.file("row");
     std::string command =
@@ -82,8 +82,7 @@ Json row_of(const Bench& bench, const MeasuredRun& run, int count, int threads) 
         if (all.at("complete")) return all.at("rows").at(0);
     }
     bench.progress("");  // throws Stopped after Ctrl-C, which the other processes have received, too
-    throw Error(run.words[0], " by ", count, count == 1 ? " process" : " processes",
-                " was not measured: ", error.empty() ? "no error message" : error);
+    throw Error(run.words[0], " by ", by, " was not measured: ", error.empty() ? "no error message" : error);
 }
 
 double median_of(const Json& row) { return row["seconds"]["median"]; }

@@ -30,7 +30,7 @@ struct Cluster {
 };
 
 struct Prediction {
-    int processes = 1, parts = 1;
+    int parts = 1;
     double compute = 0, exchange = 0;  // seconds of a step
     double step() const { return compute + exchange; }
     double parts_per_second() const { return parts / step(); }

@@ -136,7 +136,7 @@ Json measure_together(Bench& bench, const MeasuredRun& run) {
     const Shares slowest = of_all.front();  // it has the most to compute, so the others wait for it
     const PartRange share = share_of(parts, 0, count);
     Json row = {
-        {"name", fmt::format("{}, {} process{}", t.kind->name, count, count == 1 ? "" : "es")},
+        {"name", text(t.kind->name, ", ", counted(count, "process"))},
         {"model", t.kind->name},
         {"description", t.run->description()},
         {"precision", name_of(t.run->common().precision)},

@@ -18,7 +18,7 @@ StepExchange exchange_of_step(int parts, int count, double gradient_bytes) {
 
 Prediction predict(const Cluster& c, int parts, int count, double gradient_bytes) {
     const StepExchange exchange = exchange_of_step(parts, count, gradient_bytes);
-    Prediction p{count, parts, (parts + count - 1) / count * c.part + c.update, exchange.calls * c.latency};
+    Prediction p{parts, (parts + count - 1) / count * c.part + c.update, exchange.calls * c.latency};
     if (count == 1) return p;
     const int near = (c.node > 0 ? std::min(c.node, count) : count) - 1;  // the other processes on the node
     const double of_each = exchange.bytes / (count - 1);

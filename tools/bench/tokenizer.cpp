@@ -156,9 +156,6 @@ void run(Bench& bench, const CaseOptions& o) {
         for (std::string_view line : text.lines) encoder.append(line, into);
         expect(into.size());
     };
-    auto thread_names = [](const std::string& name, int n) {
-        return fmt::format("{}, {} thread{}", name, n, n == 1 ? "" : "s");
-    };
     const std::set<int> counts = {1, threads()};
     Tokens all;
     std::vector<Piece> pieces;
@@ -169,7 +166,7 @@ void run(Bench& bench, const CaseOptions& o) {
     std::vector<Tokens> of_parts(parts);
     for (int n : counts)
         if (n > 1)
-            measure(thread_names("encode", n), "encode", n, [&] {
+            measure("encode, " + counted(n, "thread"), "encode", n, [&] {
                 share_out(n, parts, [&] {
                     return [&, encoder = Encoder(tokenizer)](std::size_t p) mutable {
                         of_parts[p].clear();
@@ -185,7 +182,7 @@ void run(Bench& bench, const CaseOptions& o) {
         for (const Tokens& line : ids) seen = seen + tokenizer.decode(line).size();
     });
     for (int n : counts)
-        measure(thread_names("train 8000", n), "train", n,
+        measure("train 8000, " + counted(n, "thread"), "train", n,
                 [&] { seen = seen + std::size_t(train_on(text.bytes, rules, n).size()); });
     measure("load vocabulary", "load", 1,
             [&] { seen = seen + std::size_t(tokenizer_of(read_tokenizer(file)).vocabulary().size()); });

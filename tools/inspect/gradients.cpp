@@ -11,6 +11,7 @@
 #include "input/input.h"
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/small_model.h"
+#include "tools/program.h"
 #include "tools/say.h"
 
 namespace masquerade {
@@ -20,8 +21,7 @@ std::string error_text(double error) { return error < 0 ? "-" : fmt::format("{:.
 
 void report(const Strings& faults) {
     for (const std::string& fault : faults) say("wrong: {}\n", fault);
-    if (!faults.empty())
-        throw Error(faults.size(), faults.size() == 1 ? " check" : " checks", " failed, see above");
+    if (!faults.empty()) throw Error(counted(faults.size(), "check"), " failed, see above");
 }
 
 // Computes one training step. Returns the gradients of all parameters that have one, converted to double.

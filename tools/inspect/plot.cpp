@@ -11,6 +11,7 @@
 #include "engine/io/file.h"
 #include "engine/io/run_folder.h"
 #include "tools/inspect/inspect.h"
+#include "tools/program.h"
 
 namespace masquerade {
 
@@ -52,7 +53,7 @@ void plot_runs(const PlotSettings& s) {
     for (const std::string& name : shown)
         if (names.count(name) == 0)
             throw BadUsage("--numbers: no log has ", name, "; there are ",
-                                names.empty() ? "none" : joined({names.begin(), names.end()}));
+                           names.empty() ? "none" : joined({names.begin(), names.end()}));
     for (const std::string& name : names)
         if (s.numbers.empty() && name != "norm" && is_of_model(name)) shown.push_back(name);
     if (shown.empty()) throw BadInput(s.runs[0], ": its log.jsonl holds no number over ", s.x);
@@ -65,7 +66,7 @@ void plot_runs(const PlotSettings& s) {
         plots.push_back(plot);
     }
     draw(s.out, plots);
-    log_line("drew ", plots.size(), plots.size() == 1 ? " plot" : " plots", " into ", s.out);
+    log_line("drew ", counted(plots.size(), "plot"), " into ", s.out);
 }
 
 }  // namespace masquerade

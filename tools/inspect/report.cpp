@@ -203,12 +203,10 @@ std::string vectors(FlowRun& run, int limit, std::uint64_t seed) {
     const std::uint64_t count = std::min(std::uint64_t(limit), run.points().held_out());
     Vectors all = run.rows(0, count, true);
     for (std::uint32_t i = 0; i < count; i++) all.push_back(run.draw(seed, i));
-    std::vector<std::size_t> group(all.size());
-    Strings under;
-    for (std::size_t i = 0; i < all.size(); i++) {
-        group[i] = i >= count;
-        under.push_back(i < count ? "held out" : "sample");
-    }
+    std::vector<std::size_t> group(count, 0);
+    group.resize(all.size(), 1);
+    Strings under(count, "held out");
+    under.resize(all.size(), "sample");
     const bool plane = run.settings.columns == 2;
     Points places;
     for (const Vector& v : all)
@@ -219,8 +217,10 @@ std::string vectors(FlowRun& run, int limit, std::uint64_t seed) {
         const Vector u = run.model.steps.forward({x, y}, log_det);
         return std::exp(log_det - (u[0] * u[0] + u[1] * u[1]) / 2);
     };
-    if (plane) places.resize(count);
-    if (plane) pictures += field("density", places, density);
+    if (plane) {
+        places.resize(count);
+        pictures += field("density", places, density);
+    }
     return section("What the flow has learned",
                    fmt::format("{} held-out vectors (blue) and as many samples of seed {} (red){}", count, seed,
                                plane ? ", and the density: the darker, the larger."

@@ -124,12 +124,6 @@ class LineEncoder {
     Encoded first_, second_;
 };
 
-// Returns the number in the field; -1 if the field is not a number.
-int number_in(std::string_view field) {
-    int number = -1;
-    return read_number(field, number) ? number : -1;
-}
-
 // Reads a line of ids or, if `as_ids` is false, a line of tokens as encode_lines() prints them. Ids and tokens are
 // separated by white space. Throws BadInput if the vocabulary lacks an id or a token of the line.
 std::vector<int> read_ids(std::string_view line, long line_number, const Vocabulary& vocabulary, bool as_ids) {
@@ -139,14 +133,19 @@ std::vector<int> read_ids(std::string_view line, long line_number, const Vocabul
         if (line.empty()) return ids;
         std::string_view field = line.substr(0, line.find_first_of(" \t\r"));
         line.remove_prefix(field.size());
-        ids.push_back(as_ids ? number_in(field) : vocabulary.id(field));
-        if (as_ids && ids.back() >= vocabulary.size())
-            throw BadInput("line ", line_number, ": the vocabulary has no id ", ids.back(), "; its ids are 0 to ",
+        int id = -1;  // no number, or no token
+        if (as_ids)
+            read_number(field, id);
+        else
+            id = vocabulary.id(field);
+        if (as_ids && id >= vocabulary.size())
+            throw BadInput("line ", line_number, ": the vocabulary has no id ", id, "; its ids are 0 to ",
                            vocabulary.size() - 1);
-        if (ids.back() < 0)
+        if (id < 0)
             throw BadInput("line ", line_number, ": \"", field, "\" is no ", as_ids ? "id" : "token",
                            " of the vocabulary; ", as_ids ? "without" : "with", " --ids, --decode reads ",
                            as_ids ? "tokens" : "ids");
+        ids.push_back(id);
     }
 }
 
