@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <set>
 
@@ -74,7 +73,7 @@ void say_wrapped(fmt::format_string<Said<Parts>...> form, const Parts&... parts)
     say("{}", Lines{is_terminal(stdout) ? wrapped(lines, terminal_width(stdout)) : lines});
 }
 
-void train(const Arguments& a, const Common& common, std::chrono::steady_clock::time_point start) {
+void train(const Arguments& a, const Common& common, double start) {
     std::signal(SIGPIPE, SIG_IGN);  // so that the run is saved even if standard output is closed
     const auto made = training_of(a, common);
     Training& t = *made;
@@ -118,7 +117,7 @@ void train(const Arguments& a, const Common& common, std::chrono::steady_clock::
     NanTrace nan_trace;
     if (a.trace == "nan") trainer.observe(&nan_trace);
     trainer.terminal = is_terminal(stdout);
-    trainer.seconds_before = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    trainer.seconds_before = steady_seconds() - start;
     if (first_process()) say_when_stopped(is_terminal(stderr) ? "\r\x1b[Ksaving...\n" : "saving...\n");
     StopReason reason = trainer.run(stop_requested);
     say_when_stopped(nullptr);
@@ -187,7 +186,7 @@ std::string help_of(const Options& app, const Strings& words, bool all) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    auto start = std::chrono::steady_clock::now();
+    const double start = steady_seconds();
     Arguments a;
     for (int i = 0; i < argc; i++) a.command += (i > 0 ? " " : "") + shell_quoted(argv[i]);
     return run_program(

@@ -15,6 +15,7 @@ TEST_CASE("wrap: a line goes on between words, two columns deeper") {
     CHECK(wrapped("ab cd ef\ngh", 5) == "ab cd\n  ef\ngh");
     CHECK(wrapped("  = ab cd ef gh\n", 9) == "  = ab cd\n    ef gh\n");
     CHECK(wrapped("ab   cd", 6) == "ab\n  cd");
+    CHECK(wrapped("  ab cd", 6, 0) == "  ab\n  cd");
 }
 
 TEST_CASE("wrap: a word longer than the line stays whole, and the first word where it is") {

@@ -51,15 +51,12 @@ void greedy(Bench& bench, const std::string& mark, DType storage, const std::vec
     UniVaeDecoder::Special special;
     special.forbidden.push_back(special.sep);  // so that no sentence ends before the maximum length
     UniVaeDecoder decoder(model, special);
-    const int values = model.space.numbers(), tokens = options.max_length - 2;
+    const int tokens = options.max_length - 2;
+    const Numbers latent(model.space.numbers(), 1 / std::sqrt(double(options.latent.size)));
     for (int batch : batches) {
         std::vector<DecodeRequest> requests;
-        requests.resize(batch);
-        for (std::size_t i = 0; i < requests.size(); i++) {
-            requests[i].latent.assign(values, 1 / std::sqrt(double(options.latent.size)));
-            requests[i].line = i;
-            requests[i].start = model.start_position(tokens + 2);
-        }
+        for (int i = 0; i < batch; i++)
+            requests.push_back({latent, std::uint32_t(i), 0, model.start_position(tokens + 2)});
         // The timing does not need to wait for the GPU: tokens are chosen on the host, so the GPU has finished when
         // decoder.write() returns.
         auto write = [&] {

@@ -9,6 +9,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/tensor/copy.h"
+#include "tools/program.h"
 
 namespace masquerade {
 

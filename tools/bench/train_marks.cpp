@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/named.h"
 #include "engine/base/random.h"
 #include "models/runs/univae_run.h"
 
@@ -84,39 +85,38 @@ Strings train_mark_names(std::optional<Device> device) {
 }
 
 TrainMark train_mark(const std::string& name, std::uint64_t seed) {
-    const Row* row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) { return name == r.name; });
-    if (row == std::end(rows)) throw BadUsage("there is no mark ", name, "; ./bench train --help lists them");
+    const Row& row = find_named(rows, name, "mark");
     const UniVaeSettings settings;
     TrainMark m;
     m.name = name;
-    m.univae = row->kind != Kind::bert;
+    m.univae = row.kind != Kind::bert;
     BackboneOptions& b = m.model.backbone;
-    int room = row->tokens;
-    if (row->kind == Kind::settings) {
+    int room = row.tokens;
+    if (row.kind == Kind::settings) {
         m.model = settings.model;
         b.vocabulary = settings.vocabulary;
         room = settings.batch_tokens;
     } else {
-        const Sizes& s = row->sizes;
+        const Sizes& s = row.sizes;
         b.width = s.width, b.heads = s.heads, b.inner = s.inner, b.layers = s.layers, b.vocabulary = s.vocabulary;
     }
-    if (row->kind == Kind::univae) m.model.latent.size = 16, m.model.latent.kappa = 32;
+    if (row.kind == Kind::univae) m.model.latent.size = 16, m.model.latent.kappa = 32;
     if (m.univae) b.positions = 2 * m.model.max_length;
 
     Sequence random(seed, "bench.train." + name);
     if (!m.univae) {
         b.rotary = false;
         b.dropout = b.attention_dropout = 0.1;
-        for (int i = 0; i < row->sentences; i++) {
+        for (int i = 0; i < row.sentences; i++) {
             m.sentences.push_back(tokens_of(random, document_tokens, 0, b.vocabulary));
             m.targets.push_back(tokens_of(random, document_tokens, 0, b.vocabulary));
         }
         return m;
     }
-    while (row->sentences == 0 || int(m.sentences.size()) < row->sentences) {
+    while (row.sentences == 0 || int(m.sentences.size()) < row.sentences) {
         Tokens ids = sentence(random, b.vocabulary);
         room -= ids.size();
-        if (row->sentences == 0 && room < 0) break;
+        if (row.sentences == 0 && room < 0) break;
         m.sentences.push_back(std::move(ids));
     }
     return m;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ./inspect program: prints one training step of a small model, and draws the graph of its ops, its memory and a
 // timeline.
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +11,7 @@
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/page.h"
 #include "tools/inspect/small_model.h"
+#include "tools/program.h"
 #include "tools/say.h"
 
 namespace masquerade {
@@ -147,18 +147,15 @@ class Timeline : public Observer {
                            {"tid", 0},
                            {"args", {{"path", r.out[0]->path}, {"shape", text(r.out[0]->shape)}}}});
     }
-    void clear() { events_.clear(), first_ = std::chrono::steady_clock::now(); }
+    void clear() { events_.clear(), first_ = steady_seconds(); }
     std::string json() const {
         return nlohmann::json({{"traceEvents", events_}, {"displayTimeUnit", "ms"}}).dump() + "\n";
     }
 
   private:
-    double microseconds() const {
-        return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - first_).count();
-    }
-    std::chrono::steady_clock::time_point first_;
+    double microseconds() const { return 1e6 * (steady_seconds() - first_); }
     nlohmann::json events_ = nlohmann::json::array();
-    double start_ = 0;
+    double first_ = 0, start_ = 0;
 };
 
 void print_times(const Clock& clock, int steps) {

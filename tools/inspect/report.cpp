@@ -158,20 +158,17 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
 
     std::vector<Strings> rows = {{"held-out sentence", "written again", "each latent by itself of the next sentence"}};
     const auto again = write(first, starts);
-    std::vector<std::vector<Tokens>> swapped;
+    Strings swapped(n);
     for (int l = 0; l < space.layers(); l++) {
         Vectors z = first;
         for (std::size_t i = 0; i < n; i++)
             std::copy_n(first[(i + 1) % n].begin() + space.begin(l), space.begin(l + 1) - space.begin(l),
                         z[i].begin() + space.begin(l));
-        swapped.push_back(write(z, starts));
+        const auto written = write(z, starts);
+        for (std::size_t i = 0; i < n; i++)
+            swapped[i] += fmt::format("{}z{}: {}", l ? " | " : "", l, run.decode(written[i]));
     }
-    for (std::size_t i = 0; i < n; i++) {
-        std::string parts;
-        for (std::size_t l = 0; l < swapped.size(); l++)
-            parts += fmt::format("{}z{}: {}", l ? " | " : "", l, run.decode(swapped[l][i]));
-        rows.push_back({lines[i], run.decode(again[i]), parts});
-    }
+    for (std::size_t i = 0; i < n; i++) rows.push_back({lines[i], run.decode(again[i]), swapped[i]});
     out += section("Sentences and their latents", "Chosen as the first of the held-out text.", table(rows));
 
     rows = {{"from", "a quarter", "half", "three quarters", "to"}};

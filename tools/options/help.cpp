@@ -10,6 +10,7 @@
 
 #include "engine/base/named.h"
 #include "engine/base/printable.h"
+#include "engine/base/wrap.h"
 #include "engine/io/nearest.h"
 #include "input/input.h"
 #include "tools/help.h"
@@ -18,24 +19,10 @@
 namespace masquerade {
 namespace {
 
-// Appends the words to `all`, whose last line has `indent` columns. Further lines are indented by `indent`.
-void append_wrapped(std::string& all, const std::string& words, std::size_t indent) {
-    const std::size_t width = std::max<std::size_t>(terminal_width(stdout, 100), help_column + 20);
-    std::size_t column = indent;
-    for (std::size_t at = 0, end; at < words.size(); at = end + 1) {
-        end = std::min(words.find(' ', at), words.size());
-        const bool first = column == indent;
-        if (!first && column + 1 + (end - at) > width) {
-            all += "\n" + std::string(indent, ' ');
-            column = indent;
-        } else if (!first) {
-            all += ' ';
-            column++;
-        }
-        all.append(words, at, end - at);
-        column += end - at;
-    }
-    all += '\n';
+// Wraps words that begin in the column `indent`. Further lines begin in the same column.
+std::string hanging(const std::string& words, std::size_t indent) {
+    const int width = std::max(terminal_width(stdout, 100), help_column + 20);
+    return wrapped(std::string(indent, ' ') + words, width, 0).substr(indent) + '\n';
 }
 
 const CLI::App& chosen_command(const CLI::App& program) {
@@ -117,11 +104,7 @@ int terminal_width(FILE* file, int most) {
     return known ? std::min<int>(size.ws_col, most) : 80;
 }
 
-std::string paragraph(const std::string& words) {
-    std::string all;
-    append_wrapped(all, words, 0);
-    return all;
-}
+std::string paragraph(const std::string& words) { return hanging(words, 0); }
 
 std::string help_list(const std::string& heading, const std::vector<HelpRow>& rows, int column) {
     const std::size_t begin = std::size_t(column);
@@ -129,8 +112,8 @@ std::string help_list(const std::string& heading, const std::vector<HelpRow>& ro
     std::string all = "\n" + paragraph(heading + ":");
     for (const HelpRow& row : rows) {
         const std::size_t end = 2 + row.name.size();
-        all += "  " + row.name + (end + 2 > begin ? "\n" + std::string(begin, ' ') : std::string(begin - end, ' '));
-        append_wrapped(all, row.what, begin);
+        all += "  " + row.name + (end + 2 > begin ? "\n" + std::string(begin, ' ') : std::string(begin - end, ' ')) +
+               hanging(row.what, begin);
     }
     return all;
 }
