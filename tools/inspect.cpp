@@ -34,14 +34,13 @@ void list_models() {
 // Prints a table that shows which kinds of attention support which masks. If a kind does not support a mask, prints
 // the reason below the table.
 void list_attention() {
-    char next = 'A';
+    const auto letter = [](const AttentionKind& kind) { return char('A' + (&kind - attention_kinds().data())); };
     for (const AttentionKind& kind : attention_kinds()) {
         Strings settings;
         for (const AttentionSetting& s : kind.settings()) settings.push_back(s.key);
-        say("{} {:14}{}{}\n", next++, kind.name, kind.what, settings.empty() ? "" : "; " + joined(settings));
+        say("{} {:14}{}{}\n", letter(kind), kind.name, kind.what, settings.empty() ? "" : "; " + joined(settings));
     }
     say("\n{:16}", "mask");
-    const auto letter = [](const AttentionKind& kind) { return char('A' + (&kind - attention_kinds().data())); };
     for (const AttentionKind& kind : attention_kinds()) say("{}  ", letter(kind));
     // Maps the reason why a mask is not supported to (the letters of the kinds of attention that give this reason, the
     // names of the masks).

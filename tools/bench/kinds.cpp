@@ -93,9 +93,10 @@ double slope_of(const Curve& c) {
 // linearly. Returns nullopt if `of` does not end below `other`.
 std::optional<double> crossing(const Curve& of, const Curve& other) {
     const auto gap = [&](std::size_t i) { return std::log(of.points[i].second / other.points[i].second); };
-    std::size_t i = std::min(of.points.size(), other.points.size());
+    const std::size_t count = std::min(of.points.size(), other.points.size());
+    std::size_t i = count;
     while (i > 0 && gap(i - 1) < 0) i--;
-    if (i == std::min(of.points.size(), other.points.size())) return std::nullopt;
+    if (i == count) return std::nullopt;
     if (i == 0) return of.points[0].first;
     const double a = std::log(of.points[i - 1].first), b = std::log(of.points[i].first);
     return std::exp(a + gap(i - 1) / (gap(i - 1) - gap(i)) * (b - a));

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/base/log.h"
 #include "engine/base/processes.h"
@@ -35,18 +36,17 @@ struct CaseOptions {
 
     bool measures_part() const { return part < 0; }
     bool measures_messages() const { return latency < 0 || bandwidth < 0; }
-    int most() const { return *std::max_element(processes.begin(), processes.end()); }
 };
 
 // Returns the runs to measure: the run that the user names or, if there are no words, two models that need no pairs. A
-// run without the setting `parts` has as many parts as the largest number of processes.
-std::vector<MeasuredRun> runs_of(const CaseOptions& o) {
+// run without the setting `parts` has `parts` parts.
+std::vector<MeasuredRun> runs_of(const CaseOptions& o, int parts) {
     std::vector<MeasuredRun> runs = {o.run};
     if (o.run.words.empty()) runs = {{{"univae"}, o.run.data}, {{"unilm", "objective=lm"}, o.run.data}};
     const auto is_parts = [](const std::string& word) { return word.rfind("parts=", 0) == 0; };
     for (MeasuredRun& run : runs)
         if (std::none_of(run.words.begin(), run.words.end(), is_parts))
-            run.words.push_back(text("parts=", alone() ? o.most() : processes().count()));
+            run.words.push_back(text("parts=", parts));
     return runs;
 }
 
@@ -119,7 +119,7 @@ std::string about_messages(const Json& row) {
 }
 
 // Measures a run by each number of processes, which share the threads of this process equally. Returns the rows.
-std::map<int, Json> measure_all(Bench& bench, const MeasuredRun& run, const std::vector<int>& counts) {
+std::map<int, Json> measure_all(Bench& bench, const MeasuredRun& run, const std::set<int>& counts) {
     std::map<int, Json> rows;
     for (int count : counts) {
         const Json row = row_of(bench, run, count, std::max(1, threads() / count));
@@ -184,10 +184,10 @@ void compare(Bench& bench, const MeasuredRun& run, const std::map<int, Json>& ro
     bench.show(said + '\n');
 }
 
-void simulate(Bench& bench, const MeasuredRun& run, const CaseOptions& o) {
+void simulate(Bench& bench, const MeasuredRun& run, const CaseOptions& o, const std::set<int>& counts) {
     std::map<int, Json> rows;
     if (o.measures_messages())
-        rows = measure_all(bench, run, o.processes);
+        rows = measure_all(bench, run, counts);
     else if (o.measures_part())
         rows = measure_all(bench, run, {1});
     RunSizes sizes;
@@ -207,20 +207,20 @@ void simulate(Bench& bench, const MeasuredRun& run, const CaseOptions& o) {
     if (o.measures_part() && o.latency < 0 && o.bandwidth < 0) compare(bench, run, rows, c);
 }
 
-void run(Bench& bench, CaseOptions o) {
+void run(Bench& bench, const CaseOptions& o) {
     bench.has_peer = false;
-    const bool many = !std::all_of(o.processes.begin(), o.processes.end(), [](int count) { return count == 1; });
+    std::set<int> counts(o.processes.begin(), o.processes.end());
+    const int most = *counts.rbegin();
+    const bool many = most > 1;
     if (o.simulate) {
         if (!alone()) throw BadUsage("--simulate starts processes itself: leave out mpirun or srun");
         if (!many && o.measures_messages())
             throw BadUsage(
                 "--simulate measures messages between processes: give --processes 2, or --latency and "
                 "--bandwidth");
-        o.processes.insert(o.processes.begin(), 1);
+        counts.insert(1);
     }
-    std::sort(o.processes.begin(), o.processes.end());
-    o.processes.erase(std::unique(o.processes.begin(), o.processes.end()), o.processes.end());
-    const std::vector<MeasuredRun> runs = runs_of(o);
+    const std::vector<MeasuredRun> runs = runs_of(o, alone() ? most : processes().count());
     if (!o.simulate && (!alone() || !many)) {  // this process itself is one of those to measure
         bench.begin(Json::object(), "", one_text);
         for (const MeasuredRun& run : runs) {
@@ -234,9 +234,9 @@ void run(Bench& bench, CaseOptions o) {
     bench.begin(Json::object(), "", measures ? one_text : "Nothing is measured, because all times are given.\n\n");
     for (const MeasuredRun& run : runs) {
         if (o.simulate)
-            simulate(bench, run, o);
+            simulate(bench, run, o, counts);
         else
-            measure_all(bench, run, o.processes);
+            measure_all(bench, run, counts);
     }
 }
 
