@@ -45,8 +45,7 @@ std::vector<MeasuredRun> runs_of(const CaseOptions& o, int parts) {
     if (o.run.words.empty()) runs = {{{"univae"}, o.run.data}, {{"unilm", "objective=lm"}, o.run.data}};
     const auto is_parts = [](const std::string& word) { return word.rfind("parts=", 0) == 0; };
     for (MeasuredRun& run : runs)
-        if (std::none_of(run.words.begin(), run.words.end(), is_parts))
-            run.words.push_back(text("parts=", parts));
+        if (std::none_of(run.words.begin(), run.words.end(), is_parts)) run.words.push_back(text("parts=", parts));
     return runs;
 }
 
@@ -118,9 +117,11 @@ std::string about_messages(const Json& row) {
     return wrapped(said, 80) + '\n';
 }
 
+using Rows = std::map<int, Json>;  // by the number of processes
+
 // Measures a run by each number of processes, which share the threads of this process equally. Returns the rows.
-std::map<int, Json> measure_all(Bench& bench, const MeasuredRun& run, const std::set<int>& counts) {
-    std::map<int, Json> rows;
+Rows measure_all(Bench& bench, const MeasuredRun& run, const std::set<int>& counts) {
+    Rows rows;
     for (int count : counts) {
         const Json row = row_of(bench, run, count, std::max(1, threads() / count));
         if (rows.empty())
@@ -167,11 +168,11 @@ void show_prediction(Bench& bench, const Cluster& c, const RunSizes& sizes) {
 
 // Compares the prediction for the processes of this machine with the measurement. The times of one process with the
 // same number of threads are measured, too. If there are more threads than processors, they take turns.
-void compare(Bench& bench, const MeasuredRun& run, const std::map<int, Json>& rows, Cluster c) {
+void compare(Bench& bench, const MeasuredRun& run, const Rows& rows, Cluster c) {
     constexpr const char* form = "{:>9}{:>9}{:>15}{:>15}{:>8}\n";
     std::string said = "predicted for this machine from one process that computes alone, and measured:\n" +
                        fmt::format(form, "processes", "threads", "predicted ms", "measured ms", "ratio");
-    std::map<int, Json> single = {{threads(), rows.at(1)}};
+    Rows single = {{threads(), rows.at(1)}};
     for (const auto& [count, row] : rows) {
         if (count == 1) continue;
         const int own = row["threads"];
@@ -185,7 +186,7 @@ void compare(Bench& bench, const MeasuredRun& run, const std::map<int, Json>& ro
 }
 
 void simulate(Bench& bench, const MeasuredRun& run, const CaseOptions& o, const std::set<int>& counts) {
-    std::map<int, Json> rows;
+    Rows rows;
     if (o.measures_messages())
         rows = measure_all(bench, run, counts);
     else if (o.measures_part())

@@ -38,9 +38,10 @@ struct Prediction {
 // Predicts a step. Nothing overlaps: a process computes its parts, exchanges gradients, and updates its parameters.
 Prediction predict(const Cluster& cluster, int parts, int count, double gradient_bytes);
 
+// Pairs (bytes, seconds), the smallest first.
+using Messages = std::vector<std::pair<double, double>>;
 // Returns latency and bandwidth, so that seconds = latency + bytes / bandwidth for the first and for the last message.
-// `messages` are pairs (bytes, seconds), the smallest first.
-std::pair<double, double> line_through(const std::vector<std::pair<double, double>>& messages);
+std::pair<double, double> line_through(const Messages& messages);
 
 // A run to measure: the words and the option --data of ./train.
 struct MeasuredRun {

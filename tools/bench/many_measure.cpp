@@ -62,7 +62,7 @@ void measure_messages(std::size_t largest, Device device, Json& row) {
     std::vector<std::size_t> sizes;
     for (std::size_t size = 8; size < largest / 2; size *= 8) sizes.push_back(size);
     sizes.push_back(largest);
-    std::vector<std::pair<double, double>> messages;
+    Messages messages;
     const Buffer memory((count + 1) * largest, on_gpu ? device : Device::cpu);
     if (!on_gpu) std::memset(memory.data(), 'x', memory.bytes());  // gives each page memory of its own
     const auto message = [&](std::size_t i, std::size_t size) {

@@ -26,7 +26,7 @@ Prediction predict(const Cluster& c, int parts, int count, double gradient_bytes
     return p;
 }
 
-std::pair<double, double> line_through(const std::vector<std::pair<double, double>>& messages) {
+std::pair<double, double> line_through(const Messages& messages) {
     const auto [few, quick] = messages.front();
     const auto [many, slow] = messages.back();
     const double per_byte = std::max(1e-15, (slow - quick) / (many - few));  // not 0: JSON has no infinity

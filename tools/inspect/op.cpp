@@ -84,7 +84,7 @@ class OnNumbers {
     // Prints the tensors that the calls have written, and refuses words that no call has read.
     void print() const {
         for (const auto& [name, text] : words_)
-            if (!used_.count(name)) throw BadUsage(program_, "the op has no ", name, "; it has ", joined(seen_));
+            if (!asks_for(name)) throw BadUsage(program_, "the op has no ", name, "; it has ", joined(seen_));
         std::size_t width = 4;
         for (const Held& held : held_) width = std::max(width, held.name.size());
         for (const Held& held : held_) {
@@ -111,12 +111,11 @@ class OnNumbers {
         Numbers before;  // the numbers that are given; empty: an output
     };
 
+    bool asks_for(const std::string& name) const { return std::count(seen_.begin(), seen_.end(), name) > 0; }
     const std::string* word(const std::string& name) {
-        if (std::find(seen_.begin(), seen_.end(), name) == seen_.end()) seen_.push_back(name);
+        if (!asks_for(name)) seen_.push_back(name);
         const auto found = words_.find(name);
-        if (found == words_.end()) return nullptr;
-        used_.insert(name);
-        return &found->second;
+        return found == words_.end() ? nullptr : &found->second;
     }
     // The numbers of a word "1,2/3,4", and the number of its rows.
     std::pair<Numbers, std::int64_t> numbers_in(const std::string& name, const std::string& text) const {
@@ -309,7 +308,6 @@ class OnNumbers {
 
     std::string program_;  // the beginning of all messages
     std::map<std::string, std::string> words_;
-    std::set<std::string> used_;
     Strings seen_;           // the names that the op asks for, in order
     std::deque<Held> held_;  // a deque, because views and paths must not move
     std::deque<std::vector<int>> lists_;
