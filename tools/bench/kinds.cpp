@@ -115,6 +115,7 @@ void measure_kinds(Bench& bench, const AttentionCase& o) {
         const SegmentGraph graph = make_mask(o.mask, {{shape.positions, 0}});
         return write_out(row_of(find_attention(o.kinds[0]), graph, shape, type, bench).dump() + '\n');
     }
+    constexpr const char* form = "{:<12}{:>8}{:>11}{:>11}{:>10}{:>11}\n";
     // Each kind is measured at each length in a new process, because the working memory of ops stays allocated.
     const std::string mask = printable(o.mask),
                       alone =
@@ -124,8 +125,7 @@ void measure_kinds(Bench& bench, const AttentionCase& o) {
     bench.begin({{"mask", mask}, {"width", shape.width}, {"heads", shape.heads}, {"precision", name_of(type)}},
                 fmt::format("attention   {} mask, width {}, {} heads, {}, forward and backward\n", mask, shape.width,
                             shape.heads, name_of(type)),
-                fmt::format("{:<12}{:>8}{:>11}{:>11}{:>10}{:>11}\n", "", "length", "ms", "inside ms", "MiB",
-                            "softmax /"));
+                fmt::format(form, "", "length", "ms", "inside ms", "MiB", "softmax /"));
     std::vector<Curve> times, memories;
     const auto measure = [&](const AttentionKind& kind) {
         Curve time{kind.name, {}}, memory = time;
@@ -150,8 +150,7 @@ void measure_kinds(Bench& bench, const AttentionCase& o) {
             const double inside = row["inside_ms"], mib = row["mib"];
             time.points.emplace_back(N, inside), memory.points.emplace_back(N, mib);
             const bool compared = !times.empty() && n < times[0].points.size();
-            bench.add(row, fmt::format("{:<12}{:>8}{:>11}{:>11}{:>10}{:>11}\n", kind.name, N,
-                                       figures(row["ms"].get<double>()), figures(inside), figures(mib),
+            bench.add(row, fmt::format(form, kind.name, N, figures(row["ms"]), figures(inside), figures(mib),
                                        compared ? figures(times[0].points[n].second / inside) : ""));
         }
         times.push_back(time), memories.push_back(memory);

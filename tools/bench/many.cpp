@@ -14,7 +14,6 @@
 #include "engine/base/processes.h"
 #include "engine/base/shared_library.h"
 #include "engine/base/wrap.h"
-#include "engine/tensor/numbers.h"
 #include "input/input.h"
 #include "tools/bench/measure.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <nlohmann/json.hpp>
 
-#include "engine/tensor/copy.h"
 #include "models/masks/mask.h"
 #include "models/runs/univae_run.h"
 #include "models/tasks/univae_objective.h"

@@ -9,9 +9,9 @@
 #include "engine/tensor/numbers.h"
 #include "engine/check/ladder.h"
 #include "input/input.h"
+#include "tools/device.h"
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/small_model.h"
-#include "tools/program.h"
 #include "tools/say.h"
 
 namespace masquerade {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "data/training_text.h"
 #include "engine/tensor/device.h"

@@ -10,14 +10,11 @@
 #include <cerrno>
 #include <climits>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <cstring>
-#include <filesystem>
 #include <new>
-#include <optional>
 #include <thread>
 
 #include "engine/base/log.h"
@@ -28,7 +25,6 @@
 #include "engine/base/wrap.h"
 #include "engine/nccl/nccl.h"
 #include "engine/ops/cpu/parallel.h"
-#include "input/input.h"
 #include "input/number.h"
 #include "tools/options/command_line.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Writes the text in standard input as a packed text, and checks a packed text.
 #include <filesystem>
-#include <sstream>
 
 #include "data/held_out.h"
 #include "data/packed_text.h"

@@ -3,7 +3,6 @@
 #pragma once
 #include <string>
 
-#include "tokenizer/frame.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 
 namespace masquerade {
