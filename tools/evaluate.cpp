@@ -74,15 +74,24 @@ class ComparisonTable {
     // Prints the table in blocks of as many columns as fit into 80 characters, then the unit and the meaning of each
     // measure. Prints nothing if no run was added.
     void print() const {
-        std::size_t label = std::string("deviation").size(), longest = 0;
-        for (const std::string& run : runs_) label = std::max(label, run.size());
+        Strings lines = {""};  // the names of the lines; the first line has the heads of the columns
+        lines.insert(lines.end(), runs_.begin(), runs_.end());
+        lines.insert(lines.end(), {"mean", "deviation"});
+        std::size_t label = 0, longest = 0;
+        for (const std::string& name : lines) label = std::max(label, name.size());
         for (std::size_t first = 0, end; first < columns_.size(); first = end) {
             std::size_t wide = label;
             for (end = first; end < columns_.size(); end++) {
                 wide += width_of(columns_[end]);
                 if (wide > 80 && end > first) break;
             }
-            print_block(label, first, end);
+            for (std::size_t line = 0; line < lines.size(); line++) {
+                std::string all = fmt::format("{:<{}}", lines[line], label);
+                for (std::size_t i = first; i < end; i++)
+                    all += fmt::format("{:>{}}", cell(columns_[i], line), width_of(columns_[i]));
+                say("{}\n", all);
+            }
+            say("\n");
         }
         for (const Column& c : columns_) longest = std::max(longest, c.key.size());
         for (const Column& c : columns_)
@@ -97,27 +106,16 @@ class ComparisonTable {
     };
     static std::size_t width_of(const Column& c) { return 2 + std::max<std::size_t>(9, c.key.size()); }
 
-    void print_block(std::size_t label, std::size_t first, std::size_t end) const {
-        const auto line = [&](const std::string& name, const std::function<std::string(const Column&)>& cell) {
-            std::string all = fmt::format("{:<{}}", name, label);
-            for (std::size_t i = first; i < end; i++)
-                all += fmt::format("{:>{}}", cell(columns_[i]), width_of(columns_[i]));
-            say("{}\n", all);
-        };
-        const auto number = [](double x) { return fmt::format("{:.3f}", x); };
+    // Returns the text of a column in a line of the table; "-" if there is no number.
+    std::string cell(const Column& c, std::size_t line) const {
+        if (line == 0) return c.key;
+        Numbers values;
+        for (const auto& [run, value] : c.values)
+            if (line > runs_.size() || run == line - 1) values.push_back(value);
         // There is no mean if a run lacks the measure, or if the measure has another meaning in one of the runs.
-        const auto of_all = [&](const Column& c, double (*summary)(const Numbers&)) {
-            Numbers values;
-            for (const auto& [run, value] : c.values) values.push_back(value);
-            const bool comparable = values.size() == runs_.size() && c.meanings.size() == 1 && runs_.size() > 1;
-            return comparable ? number(summary(values)) : "-";
-        };
-        line("", [](const Column& c) { return c.key; });
-        for (std::size_t run = 0; run < runs_.size(); run++)
-            line(runs_[run], [&](const Column& c) { return c.values.count(run) ? number(c.values.at(run)) : "-"; });
-        line("mean", [&](const Column& c) { return of_all(c, mean_of); });
-        line("deviation", [&](const Column& c) { return of_all(c, deviation_of); });
-        say("\n");
+        const bool comparable = values.size() == runs_.size() && c.meanings.size() == 1 && runs_.size() > 1;
+        if (values.empty() || (line > runs_.size() && !comparable)) return "-";
+        return fmt::format("{:.3f}", line > runs_.size() + 1 ? deviation_of(values) : mean_of(values));
     }
 
     Strings runs_;
@@ -189,12 +187,12 @@ struct LabelMeasuring {
     }
     void measure(const Run& run, const std::string& name, std::uint64_t seed, std::vector<Measure>& rows) const {
         const Text file = read_text(lines);
-        if (file.target.empty())
-            throw BadInput(lines, " has no labels; text<TAB>label is expected on every line");
+        if (file.target.empty()) throw BadInput(lines, " has no labels; text<TAB>label is expected on every line");
         const std::vector<Numbers> vectors = run.features(file.source);
         if (vectors.empty())
-            throw BadUsage("--labelled: ", name,
-                     " gives no vectors of lines; expected a univae with latents, a unilm, a seq2seq or an insertion");
+            throw BadUsage(
+                "--labelled: ", name,
+                " gives no vectors of lines; expected a univae with latents, a unilm, a seq2seq or an insertion");
         const std::vector<Sentence> words = encode_lines(run.tokenizer, file.source, INT_MAX);
         const struct {
             const char *key, *meaning;
