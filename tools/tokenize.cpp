@@ -80,13 +80,12 @@ void check(const Options& app, const TokenizeSettings& s) {
         const bool pairs = !s.pack.empty() && option.name() == "--pairs", ids = s.decode && option.name() == "--ids";
         if (instead == 1 && option.heading() == written && !pairs && !ids)
             throw BadUsage(option.name(), " says how encoded lines are written: leave it out here");
-        if ((!s.pack.empty() && option.heading() == reading && option.name() != "--cased") ||
-            (!s.check.empty() && option.heading() == reading))
+        if (option.heading() == reading && (!s.check.empty() || (!s.pack.empty() && option.name() != "--cased")))
             throw BadUsage(option.name(), s.pack.empty()
-                                                   ? " says how text is read, and --check reads none: leave it out"
-                                                   : ": a packed text is read as training reads text; expected no "
-                                                     "option but --cased, or a tokenizer.json with other rules "
-                                                     "(--write-json)");
+                                              ? " says how text is read, and --check reads none: leave it out"
+                                              : ": a packed text is read as training reads text; expected no "
+                                                "option but --cased, or a tokenizer.json with other rules "
+                                                "(--write-json)");
     }
     if (s.offsets && s.characters) throw BadUsage("--offsets counts bytes, --characters code points: give one of them");
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <set>
 
 #include "engine/base/memory.h"
@@ -142,19 +143,18 @@ std::string settings_of(const Family& kind, const Strings& words) {
     Config keys;
     defaults->declare(keys);
     apply_words(kind, words, keys);
-    std::vector<std::pair<std::string, std::vector<HelpRow>>> topics;
+    Strings topics;
+    std::map<std::string, std::vector<HelpRow>> rows;  // by topic
     for (const auto& [topic, key, value, help, expected] : keys.settings()) {
-        const auto& name = topic;  // clang++ 14 cannot capture a structured binding
-        auto at = std::find_if(topics.begin(), topics.end(), [&](const auto& one) { return one.first == name; });
-        if (at == topics.end()) at = topics.insert(at, {topic, {}});
+        if (rows[topic].empty()) topics.push_back(topic);
         std::string choices;  // with spaces, so that a long list of choices can be wrapped
         for (char c : expected) choices += c == '|' ? " | " : std::string(1, c);
-        at->second.push_back({key + "=" + value, text(help, " (", choices, ")")});
+        rows[topic].push_back({key + "=" + value, text(help, " (", choices, ")")});
     }
     std::string all = paragraph(text(kind.name, ": ", kind.what));
     if (!kind.objectives.empty())
         all += "\n" + paragraph("objectives (./inspect models explains them): " + joined(kind.objectives));
-    for (const auto& [topic, rows] : topics) all += help_list(topic, rows);
+    for (const std::string& topic : topics) all += help_list(topic, rows[topic]);
     return all;
 }
 

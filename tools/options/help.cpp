@@ -72,24 +72,24 @@ void append_names(const CLI::App& app, Strings& names) {
     if (const CLI::App& command = chosen_command(app); &command != &app) append_names(command, names);
 }
 
-std::string commands_of(const CLI::App& program, Strings& names) {
+Strings commands_of(const CLI::App& program) {
+    Strings names;
     for (const CLI::App* part : parts_of(program, true)) names.push_back(part->get_name());
-    return joined(names);
+    return names;
 }
 
 // Returns why a word of the command line that no option has taken is wrong.
 std::string why_unexpected(const CLI::App& program, const std::string& word) {
-    Strings names;
     if (word.size() > 1 && word[0] == '-') {
+        Strings names;
         append_names(program, names);
         const std::string name = word.substr(0, word.find('='));
         return text("unknown option ", clipped(name), did_you_mean(clipped(name), names));
     }
     const CLI::App& command = chosen_command(program);
-    const std::string all = &command == &program ? commands_of(program, names) : "";
-    if (!all.empty()) {
+    if (const Strings names = commands_of(program); &command == &program && !names.empty()) {
         const std::string meant = did_you_mean(clipped(word), names);
-        return text("unknown command ", clipped(word), meant.empty() ? "; there are " + all : meant);
+        return text("unknown command ", clipped(word), meant.empty() ? "; there are " + joined(names) : meant);
     }
     return text("unexpected word ", clipped(word), "; expected an option or the end of the command");
 }
@@ -174,9 +174,8 @@ std::string why_refused(const CLI::App& program, const CLI::ParseError& error) {
         }
         case Code::RequiredError: {
             const CLI::App& command = chosen_command(program);
-            Strings names;
-            if (const std::string all = commands_of(program, names); &command == &program && !all.empty())
-                return text("expected a command, found none; there are ", all);
+            if (const Strings names = commands_of(program); &command == &program && !names.empty())
+                return text("expected a command, found none; there are ", joined(names));
             for (const CLI::Option* option : command.get_options())
                 if (option->get_required() && option->count() == 0)
                     return text("expected ", typed(*option), " (", option->get_description(), "), found nothing");
