@@ -188,12 +188,12 @@ struct LabelMeasuring {
     void measure(const Run& run, const std::string& name, std::uint64_t seed, std::vector<Measure>& rows) const {
         const Text file = read_text(lines);
         if (file.target.empty()) throw BadInput(lines, " has no labels; text<TAB>label is expected on every line");
-        const std::vector<Numbers> vectors = run.features(file.source);
+        const auto vectors = run.features(file.source);
         if (vectors.empty())
             throw BadUsage(
                 "--labelled: ", name,
                 " gives no vectors of lines; expected a univae with latents, a unilm, a seq2seq or an insertion");
-        const std::vector<Sentence> words = encode_lines(run.tokenizer, file.source, INT_MAX);
+        const auto words = encode_lines(run.tokenizer, file.source, INT_MAX);
         const struct {
             const char *key, *meaning;
             std::function<double(const LabelledSplit&)> share_right;

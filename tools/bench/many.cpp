@@ -220,7 +220,7 @@ void run(Bench& bench, const CaseOptions& o) {
                 "--bandwidth");
         counts.insert(1);
     }
-    const std::vector<MeasuredRun> runs = runs_of(o, alone() ? most : processes().count());
+    const auto runs = runs_of(o, alone() ? most : processes().count());
     if (!o.simulate && (!alone() || !many)) {  // this process itself is one of those to measure
         bench.begin(Json::object(), "", one_text);
         for (const MeasuredRun& run : runs) {

@@ -131,7 +131,7 @@ Json measure_together(Bench& bench, const MeasuredRun& run) {
     struct Shares {
         double exchange, update;
     };
-    std::vector<Shares> of_all = gather_values(Shares{spread_of(exchanges).median, spread_of(updates).median});
+    auto of_all = gather_values(Shares{spread_of(exchanges).median, spread_of(updates).median});
     std::sort(of_all.begin(), of_all.end(), [](const Shares& a, const Shares& b) { return a.exchange < b.exchange; });
     const Shares slowest = of_all.front();  // it has the most to compute, so the others wait for it
     const PartRange share = share_of(parts, 0, count);

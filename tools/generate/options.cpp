@@ -140,7 +140,7 @@ void GenerateOptions::expect_only_of(const Family& kind, const std::string& sile
 }
 
 RunWriter GenerateOptions::writer(Run& run, const Family& kind) {
-    const std::vector<Option> given = vectors_.given();
+    const auto given = vectors_.given();
     // The options of the group `vectors_` ask for vectors of the input lines, or for the nearest lines. Exception: for
     // a flow, which is a model of vectors, --vectors names the file for its samples.
     const bool compares = kind.options != Family::of_vectors && !given.empty();

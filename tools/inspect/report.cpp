@@ -99,8 +99,8 @@ std::string latents(UniVaeRun& run, const TrainingText& text, const ReportSettin
     const UniVae& model = run.model;
     const LatentSpace& space = model.space;
     const Strings& lines = text.held_out;
-    const std::vector<Sentence> sentences = run.sentences(lines), train = run.sentences(text.train);
-    const std::vector<const Sentence*> all = pointers_to(sentences);
+    const auto sentences = run.sentences(lines), train = run.sentences(text.train);
+    const auto all = pointers_to(sentences);
     UniVaeDecoder decoder(model, run.special());
     const Vectors means = mean_latents(model, all);
     const auto write = [&](const Vectors& z, const std::vector<int>& starts) {

@@ -26,8 +26,7 @@ std::string hanging(const std::string& words, std::size_t indent) {
 }
 
 const CLI::App& chosen_command(const CLI::App& program) {
-    const std::vector<CLI::App*> commands = const_cast<CLI::App&>(program).get_subcommands();
-    for (const CLI::App* one : commands)
+    for (const CLI::App* one : const_cast<CLI::App&>(program).get_subcommands())
         if (!one->get_name().empty()) return *one;
     return program;
 }

@@ -154,7 +154,7 @@ std::vector<int> read_ids(std::string_view line, long line_number, const Vocabul
 template <class Work>
 void filter_lines(Work work) {
     each_block([&](std::string_view block, long first) {
-        const std::vector<std::string_view> lines = lines_of(block);
+        const auto lines = lines_of(block);
         write_lines(lines.size(), [&](std::size_t i, std::string& out) { work(lines[i], first + long(i), out); });
     });
 }

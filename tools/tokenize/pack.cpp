@@ -50,7 +50,7 @@ std::string write_pack(const std::string& place, const WordPiece& tokenizer, boo
     each_block(pack_lines, [] {
         if (!wait_for_input()) throw BadInput("stopped as asked; nothing was written");
     });
-    const std::vector<HeldOutLines::Line> held_out = chosen.finish();
+    const auto held_out = chosen.finish();
     pack();
     if (const std::string warning = warning_about(counts, input); !warning.empty()) log_line("warning: ", warning);
     if (writer.lines() == 0)
