@@ -222,7 +222,7 @@ struct LabelMeasuring {
                 Measure row{key, mean_of(right), "%",
                             fmt::format("of {} lines right, {} labels, trained on {}, {}", splits[0].test.size(),
                                         splits[0].classes, splits[0].train.size(), meaning)};
-                if (labels.size() > 1) row.key += fmt::format(".{}", most);
+                if (labels.size() > 1) row.key += text('.', most);
                 if (draws > 1)
                     row.interval = {*std::min_element(right.begin(), right.end()),
                                     *std::max_element(right.begin(), right.end())};

@@ -93,7 +93,7 @@ TEST_CASE("train marks: multiply-adds of a step's records are those of its layer
         training.trainer.observe(&profile);
         training.trainer.before_update = [&] { counted = profile.multiply_adds; };
         training.trainer.train_step();
-        CHECK(counted == profile.multiply_adds);  // the gradient is then complete
+        CHECK(counted == profile.multiply_adds);                             // the gradient is then complete
         CHECK(profile.multiply_adds == double(3 * N * (L * layer + head)));  // three products: y, dx and dw
     }
 }

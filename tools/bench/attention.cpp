@@ -2,8 +2,6 @@
 // ./bench attention: measures attention alone, forward and backward.
 #include "tools/bench/attention.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -41,8 +39,7 @@ void measure(Bench& bench, const AttentionSizes& s) {
             if (both) work.backward();
         };
         call();
-        bench.measure({{"name",
-                        fmt::format("{} {} {} {}", s.mask, precision, s.length, both ? "both ways" : "forward")},
+        bench.measure({{"name", text(s.mask, ' ', precision, ' ', s.length, both ? " both ways" : " forward")},
                        {"amount", 2e-9 * (both ? 6 : 2) * work.product_work},
                        {"unit", "GFLOP"},
                        {"mask", s.mask},

@@ -46,8 +46,8 @@ struct AttentionCase {
     std::string precision = "both", mask;
     double dropout = 0;
     // The following members are only for --kinds, which compares kinds of attention.
-    Strings kinds;  // names of attention_kinds(), or "all"
-    std::string plot;                // path of a picture of the curves; empty: none
+    Strings kinds;     // names of attention_kinds(), or "all"
+    std::string plot;  // path of a picture of the curves; empty: none
     // true: measure the first kind at the first length, and print only this. false: start a process with `alone` for
     // each kind and length.
     bool alone = false;

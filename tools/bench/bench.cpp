@@ -98,7 +98,7 @@ void Bench::begin(const Json& facts, const std::string& lines, const std::string
     const Json& m = (*all_)["machine"];
     auto word = [&](const char* name) { return m[name].get<std::string>(); };
     std::string head;
-    if (common.device == Device::cuda) head += fmt::format("GPU         {}\n", (*all_)["device"].get<std::string>());
+    if (common.device == Device::cuda) head += "GPU         " + shown(common.device) + '\n';
     head += fmt::format("machine     {}, {} threads, {}, load {:.1f}\nprogram     masquerade {}, commit {}\n",
                         word("processor"), threads(), word("instructions"), m["load"].get<double>(), version,
                         word("commit"));
@@ -119,7 +119,7 @@ void Bench::measure(Json row, Json about, const std::function<double()>& seconds
         peer = ask("work", std::move(request));
     }
     for (int i = 0; i < options.repeats; i++) {
-        progress(fmt::format("{}: {} of {}", name, i + 1, options.repeats));
+        progress(text(name, ": ", i + 1, " of ", options.repeats));
         runs.push_back(seconds());
         const Json turn = asks ? ask("turn", Json::object()) : Json();
         if (turn.is_null()) peer = nullptr;
@@ -168,8 +168,8 @@ void Bench::end(bool complete) {
     save();
     if (options.json) say("show", {{"text", all_->dump(2) + '\n'}});
     if (!options.turns && has_peer)
-        show(fmt::format("\nonly this engine was measured; tools/bench/compare.py {} compares it with other software\n",
-                         (*all_)["case"].get<std::string>()));
+        show(text("\nonly this engine was measured; tools/bench/compare.py ", (*all_)["case"].get<std::string>(),
+                  " compares it with other software\n"));
 }
 
 void Bench::progress(const std::string& line) const {

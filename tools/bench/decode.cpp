@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ./bench decode: measures the generation that ./generate does, with models that have random weights. Every generated
 // sentence has the maximum length.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -63,7 +61,7 @@ void greedy(Bench& bench, const std::string& mark, DType storage, const std::vec
             for (const Tokens& t : decoder.write(requests, {}, common.seed)) expect_full(t, tokens);
         };
         write();  // warm-up, not timed
-        bench.measure({{"name", fmt::format("{}, {}", mark, batch)},
+        bench.measure({{"name", text(mark, ", ", batch)},
                        {"precision", name_of(storage)},
                        {"amount", batch},
                        {"unit", "sentences"},
@@ -128,7 +126,7 @@ void beams(Bench& bench, const BeamMark& mark, DType storage, int beams, int sou
         for (const auto& hypotheses : written)
             about["written"].push_back({hypotheses.front().tokens, hypotheses.front().score});
     }
-    bench.measure({{"name", fmt::format("{}, {}", mark.name, sources)},
+    bench.measure({{"name", text(mark.name, ", ", sources)},
                    {"precision", name_of(storage)},
                    {"amount", sources},
                    {"unit", "sentences"},

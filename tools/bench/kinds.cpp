@@ -123,8 +123,8 @@ void measure_kinds(Bench& bench, const AttentionCase& o) {
                                " --threads ", threads(), " --repeats ", bench.options.repeats, " --heads ", shape.heads,
                                " --size ", o.size, " --precision ", name_of(type), " --mask ", shell_word(o.mask));
     bench.begin({{"mask", mask}, {"width", shape.width}, {"heads", shape.heads}, {"precision", name_of(type)}},
-                fmt::format("attention   {} mask, width {}, {} heads, {}, forward and backward\n", mask, shape.width,
-                            shape.heads, name_of(type)),
+                text("attention   ", mask, " mask, width ", shape.width, ", ", shape.heads, " heads, ", name_of(type),
+                     ", forward and backward\n"),
                 fmt::format(form, "", "length", "ms", "inside ms", "MiB", "softmax /"));
     std::vector<Curve> times, memories;
     const auto measure = [&](const AttentionKind& kind) {
@@ -139,7 +139,7 @@ void measure_kinds(Bench& bench, const AttentionCase& o) {
                 const auto& [x1, y1] = time.points[n - 1];
                 if (y1 * std::pow(N / x1, std::log(y1 / y0) / std::log(x1 / x0)) > 1e3 * o.limit) break;
             }
-            bench.progress(fmt::format("{}: {}", kind.name, N));
+            bench.progress(text(kind.name, ": ", N));
             const std::string line =
                 first_line_of(text(alone, " --kinds ", kind.name, " --lengths ", N, " 2>&1 | grep '^{\\|^error: '"));
             if (line.substr(0, 1) != "{") {

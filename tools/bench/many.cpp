@@ -109,10 +109,10 @@ std::string about(const Json& row) {
 }
 std::string about_messages(const Json& row) {
     if (!row.contains("messages")) return "";
-    std::string said = fmt::format("messages between {} processes:", row["processes"].get<int>());
+    std::string said = text("messages between ", row["processes"], " processes:");
     for (const Json& message : row["messages"])
         said += fmt::format(" {:.0f} B {} us,", message["bytes"].get<double>(), in_us(message["seconds"]));
-    said += fmt::format(" latency {} us, bandwidth {} GB/s", in_us(row["latency"]), in_gigabytes(row["bandwidth"]));
+    said += text(" latency ", in_us(row["latency"]), " us, bandwidth ", in_gigabytes(row["bandwidth"]), " GB/s");
     return wrapped(said, 80) + '\n';
 }
 
@@ -140,7 +140,7 @@ void show_prediction(Bench& bench, const Cluster& c, const RunSizes& sizes) {
     const auto [bytes, parts] = sizes;
     constexpr const char* form = "{:>9}{:>8}{:>13}{:>13}{:>12}{:>12}{:>12}\n";
     const std::string nodes =
-        c.node > 0 ? fmt::format(", {} GB/s between nodes of {}", in_gigabytes(c.bandwidth_between), c.node) : "";
+        c.node > 0 ? text(", ", in_gigabytes(c.bandwidth_between), " GB/s between nodes of ", c.node) : "";
     std::string said = fmt::format(
         "computed, not measured: {} ms for each part, {} ms for the update, gradients of {} MiB, latency {} us, "
         "bandwidth {} GB/s{}; each process has a processor or GPU of its own",

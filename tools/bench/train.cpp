@@ -56,7 +56,7 @@ Json check(Bench& bench, const TrainMark& mark, DType storage, const TrainWay& w
         "  {} layers, width {}, {} heads, inner {}, vocabulary {}{}; {:.2f} M parameters; {} sentences, {} tokens\n"
         "  without dropout: loss {:.5f}, norm {:.5f}, after an update {:.5f}\n",
         b.layers, b.width, b.heads, b.inner, b.vocabulary,
-        mark.univae ? fmt::format(", {} latents of {}", mark.model.latent_layers, mark.model.latent.size) : "",
+        mark.univae ? text(", ", mark.model.latent_layers, " latents of ", mark.model.latent.size) : "",
         double(parameters.count()) / 1e6, mark.sentences.size(), mark.tokens(), loss, norm, next);
     return about;
 }
@@ -87,7 +87,7 @@ double profile(MarkTraining& training, double budget, Json& row, std::string& sa
     trainer.ignore(&profile);
     trainer.before_update = nullptr;
     row["profiled_step"] = all / steps;
-    said += fmt::format("  of a step, which took {} ms taken apart\n", figures(1e3 * all / steps));
+    said += "  of a step, which took " + figures(1e3 * all / steps) + " ms taken apart\n";
     std::vector<std::pair<double, std::string>> parts = {{update, "optimiser"}};
     for (const auto& [op, share] : profile.shares()) parts.emplace_back(share.forward + share.backward, op);
     double rest = all;

@@ -18,7 +18,7 @@ namespace masquerade {
 struct TrainMark {
     std::string name;
     bool univae = false;
-    UniVaeOptions model;                      // for a BERT, only model.backbone is used
+    UniVaeOptions model;            // for a BERT, only model.backbone is used
     std::vector<Tokens> sentences;  // token ids; for UniVAE, each is [CLS] ... [SEP]
     std::vector<Tokens> targets;    // for a BERT: one label per token
 

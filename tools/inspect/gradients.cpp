@@ -72,11 +72,9 @@ void check_ops(const Strings& names) {
     for (const std::string& name : names)
         if (std::none_of(ops_table().begin(), ops_table().end(),
                          [&](const Op& op) { return op.name.rfind(name, 0) == 0; }))
-            throw BadUsage(fmt::format(
-                "there is no op and no model of the name {}; the nearest ops are {}; engine/ops/ops.h has all; "
-                "models: {}",
-                clipped(name), joined(nearest(clipped(name), {ops.begin(), ops.end()}, 3)),
-                joined(names_of(families()))));
+            throw BadUsage("there is no op and no model of the name ", clipped(name), "; the nearest ops are ",
+                           joined(nearest(clipped(name), {ops.begin(), ops.end()}, 3)),
+                           "; engine/ops/ops.h has all; models: ", joined(names_of(families())));
     Strings faults;
     say("op                              tensor    complex step         f32        bf16\n");
     for (const Op& op : ops_table()) {

@@ -49,7 +49,8 @@ void check_picture(const std::string& file, const Drawer& by) {
     if (!is_svg(file) && std::filesystem::path(file).extension() != ".png")
         throw BadUsage(file, " ends neither in .svg nor in .png, the two kinds of picture there are");
     if (std::system(text("command -v ", by.name, " >/dev/null 2>&1").c_str()) != 0)
-        throw BadInput(by.what, " drawn by ", by.name, ", which is missing here (Debian: apt-get install ", by.package, ")");
+        throw BadInput(by.what, " drawn by ", by.name, ", which is missing here (Debian: apt-get install ", by.package,
+                       ")");
 }
 
 void draw_by(const Drawer& by, const std::string& options, const std::string& file, const std::string& script) {
