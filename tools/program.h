@@ -19,6 +19,7 @@ namespace masquerade {
 
 // The options that every program has. `seed` is 1 unless --seed is given.
 struct Common {
+    std::string command;  // the command line, as the user could type it into a shell
     Device device = Device::cpu;
     int threads = 0;  // 0: as many as CPU affinity and cgroup quota allow
     std::uint64_t seed = 1;

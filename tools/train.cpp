@@ -30,7 +30,6 @@ namespace {
 struct Arguments : TrainingOptions {
     Options given;
     std::string precision, trace, fit_prior;
-    std::string command;  // the command line, as the user could type it into a shell
     bool dry_run = false;
 };
 
@@ -78,7 +77,7 @@ void train(const Arguments& a, const Common& common, double start) {
     std::signal(SIGPIPE, SIG_IGN);  // so that the run is saved even if standard output is closed
     const auto made = training_of(a, common);
     Training& t = *made;
-    t.command = a.command;
+    t.command = common.command;
     t.commit = COMMIT;
     const std::string lines = t.text.lines() == 0
                                   ? ""
@@ -188,7 +187,6 @@ std::string help_of(const Options& app, const Strings& words, bool all) {
 int main(int argc, char** argv) {
     const double start = steady_seconds();
     Arguments a;
-    for (int i = 0; i < argc; i++) a.command += (i > 0 ? " " : "") + shell_quoted(argv[i]);
     return run_program(
         argc, argv, "train", description,
         [&](Options& app) {

@@ -176,8 +176,8 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             options.heading("Options");
             setup(options);
             app.parse(argc, argv);
-            std::string command = text("version ", version, " and the command");
-            for (int i = 0; i < argc; i++) command += ' ' + shell_quoted(argv[i]);
+            for (int i = 0; i < argc; i++) common.command += (i > 0 ? " " : "") + shell_quoted(argv[i]);
+            const std::string command = text("version ", version, " and the command ", common.command);
             expect_equal(command);
             guard_files();
             common.seed_given = seed.given();
