@@ -78,6 +78,8 @@ class Bench {
     // If standard error is a terminal, shows a line there until the next output. Throws Stopped after Ctrl-C.
     void progress(const std::string& line) const;
 
+    const Json& json() const { return *all_; }
+
     const Options options;
     const Common common;
     bool has_peer = true;  // whether compare.py knows other software for this case
