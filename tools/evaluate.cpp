@@ -276,12 +276,11 @@ int main(int argc, char** argv) {
                 const auto run = weights.load(name, common.device);
                 Measures table = run->measures(how);
                 if (!labels.lines.empty()) labels.measure(*run, name, common.seed, table.rows);
-                if (json && several) {
-                    nlohmann::ordered_json line = {{"run", json_name(name)}};
+                if (json) {
+                    nlohmann::ordered_json line;
+                    if (several) line["run"] = json_name(name);
                     line.update(json_of(table));
-                    say("{}\n", Lines{line.dump()});
-                } else if (json) {
-                    say("{}\n", Lines{json_of(table).dump(2)});
+                    say("{}\n", Lines{line.dump(several ? -1 : 2)});
                 } else if (several) {
                     compared.add(name, table);
                 } else {

@@ -145,9 +145,10 @@ int main(int argc, char** argv) {
                           "safetensors file; a tab separates the two texts of a line");
     };
     auto body = [&](const Common& common) {
-        if (mask.chosen() && !svg.empty() && name.empty())
-            throw BadUsage("--svg draws one mask: give its name or its words");
-        if (mask.chosen() && !svg.empty()) return replace_file(svg, mask_svg(name, source, target));
+        if (mask.chosen() && !svg.empty()) {
+            if (name.empty()) throw BadUsage("--svg draws one mask: give its name or its words");
+            return replace_file(svg, mask_svg(name, source, target));
+        }
         if (mask.chosen()) name.empty() ? list_masks() : say("{}", Lines{draw_mask(name, source, target)});
         if (plot.chosen()) plot_runs(curves);
         if (report.chosen()) write_report(of_run, common.seed, common.device);
