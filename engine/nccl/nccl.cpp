@@ -222,8 +222,8 @@ void meet_by_nccl(Device device) {
     const std::vector<Device> devices = gather_values(device);
     for (std::size_t i = 0; i < devices.size(); i++)
         if (devices[i] != devices[0])
-            throw BadUsage(text("processes 0 and ", i, " have chosen different devices, ", name_of(devices[0]), " and ",
-                                name_of(devices[i]), ": name one for all of them with --device"));
+            throw BadUsage("processes 0 and ", i, " have chosen different devices, ", name_of(devices[0]), " and ",
+                                name_of(devices[i]), ": name one for all of them with --device");
     if (by_mpi && device == Device::cpu) return;
     const std::string started = text(launch.by, " has started ", launch.count, " processes, which exchange by NCCL");
     if (device == Device::cpu)

@@ -83,7 +83,7 @@ Tensor* OneRecord::operator()(const std::string& name) const {
             asked_.insert(&t);
             return &t;
         }
-    throw Error(text("the table names no operand ", name));
+    throw Error("the table names no operand ", name);
 }
 
 // Checks that the record lists every tensor that Case::record has used as an input. This is checked before the forward
@@ -92,7 +92,7 @@ void OneRecord::before(const Record& r, bool backward) {
     if (backward) return;
     for (const Tensor* t : asked_)
         if (std::find(r.in.begin(), r.in.end(), t) == r.in.end())
-            throw Error(text("the record does not hold its input ", t->path));
+            throw Error("the record does not hold its input ", t->path);
 }
 
 void OneRecord::backward() {

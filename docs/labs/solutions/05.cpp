@@ -27,7 +27,7 @@ namespace {
 
 // Returns F, half of the columns of x. Throws Error if the number of columns is odd.
 int half(const char* op, const View& x) {
-    if (x.columns() % 2 != 0) throw Error(text(op, ": ", seen("x", x), ", expected an even number of columns"));
+    if (x.columns() % 2 != 0) throw Error(op, ": ", seen("x", x), ", expected an even number of columns");
     return int(x.columns() / 2);
 }
 

@@ -127,7 +127,7 @@ void do_or_keep(std::function<void()> work) {
     work();
 }
 void expect_no_capture(const char* what) {
-    if (capturing) throw Error(text("the fake device: ", what, " while a step is captured"));
+    if (capturing) throw Error("the fake device: ", what, " while a step is captured");
 }
 
 void begin_graph() {
