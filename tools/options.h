@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/tensor/dtype.h"
+#include "input/lists.h"
 
 namespace CLI {
 class App;
@@ -16,8 +17,6 @@ class Option;
 }  // namespace CLI
 
 namespace masquerade {
-
-using Strings = std::vector<std::string>;
 
 // A handle on an option. CLI11 owns the option, and the handle is valid until run_program() returns.
 class Option {

@@ -2,7 +2,6 @@
 // The code that all programs share. It handles the common options, errors (one line `error: ...`), the exit status (0
 // success, 1 failure, 2 wrong usage), Ctrl-C, and the width of the terminal.
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/clock.h"
 #include "engine/base/error.h"
 #include "tools/device.h"
 #include "tools/options.h"
@@ -25,11 +25,6 @@ struct Common {
     std::uint64_t seed = 1;
     bool seed_given = false;
 };
-
-// Returns the time of a clock that is never set.
-inline double steady_seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 bool is_terminal(FILE* file);
 // Returns the maximum width of a line on this stream, in columns: the current width of the terminal, but at most

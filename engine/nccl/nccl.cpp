@@ -223,7 +223,7 @@ void meet_by_nccl(Device device) {
     for (std::size_t i = 0; i < devices.size(); i++)
         if (devices[i] != devices[0])
             throw BadUsage("processes 0 and ", i, " have chosen different devices, ", name_of(devices[0]), " and ",
-                                name_of(devices[i]), ": name one for all of them with --device");
+                           name_of(devices[i]), ": name one for all of them with --device");
     if (by_mpi && device == Device::cpu) return;
     const std::string started = text(launch.by, " has started ", launch.count, " processes, which exchange by NCCL");
     if (device == Device::cpu)

@@ -10,8 +10,6 @@
 
 namespace masquerade {
 
-using Vectors = std::vector<Numbers>;
-
 // Chooses the vectors that Run::vectors() returns.
 struct VectorChoice {
     // usual: the family's usual vectors (Run::vectors). mean and cls: last hidden states of the stack that reads the

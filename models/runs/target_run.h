@@ -12,7 +12,7 @@
 
 namespace masquerade {
 
-using MaskedCanvases = std::vector<MaskedCanvas>;
+using StoredCanvases = std::vector<MaskedCanvas>;
 
 // The loss of a model on held-out text.
 struct ScoredLoss {
@@ -158,7 +158,7 @@ class TargetRun : public Run {
     // canvas has all places that the run was trained with, or a number of places by lengths(); the tokens with which a
     // text begins are given. Throws BadUsage if the run does not support an option.
     std::vector<std::vector<Written>> unmask(const Sentences& sources, SearchOptions options, std::uint64_t seed,
-                                             const MaskedCanvases& starts = {}) const;
+                                             const StoredCanvases& starts = {}) const;
     // Makes a canvas from the words of a line, in which [MASK] stands for a hidden place. The text ends behind the
     // line. `number` is the number of the line, for messages.
     MaskedCanvas canvas_of(const std::string& line, std::uint32_t number) const;
@@ -208,9 +208,9 @@ class TargetRun : public Run {
     // source with fewer than `least` tokens, an empty line.
     static std::string lines_for(StoredSentences sources, std::uint32_t first, std::size_t least,
                                  const std::function<Strings(const Sentences&)>& write);
-    MaskedCanvases canvases_for(const Sentence& source, const Numbers& law, const SearchOptions& options,
+    StoredCanvases canvases_for(const Sentence& source, const Numbers& law, const SearchOptions& options,
                                 std::uint64_t seed) const;
-    MaskedCanvases with_gaps(const MaskedCanvas& text, const Vectors& missing, const Sentence& source,
+    StoredCanvases with_gaps(const MaskedCanvas& text, const Vectors& missing, const Sentence& source,
                              const SearchOptions& options, std::uint64_t seed) const;
     std::vector<Vectors> missing(const Sentences& sentences, bool text, const std::vector<Tokens>& left) const;
     Vectors length_laws(const Sentences& sentences, bool text, const std::vector<Tokens>& given,

@@ -25,11 +25,11 @@ Hypotheses behind(std::size_t given, const std::vector<Written>& samples) {
 
 // Calls `write` for the canvases, some at a time, after the decoder has read their sources. The decoder has room for as
 // many places in every canvas as the longest canvas of the group has.
-void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const MaskedCanvases& canvases,
-               const std::function<void(MaskedCanvases)>& write) {
+void in_groups(UnmaskDecoder& decoder, const Sentences& sources, const StoredCanvases& canvases,
+               const std::function<void(StoredCanvases)>& write) {
     constexpr std::size_t most_rows = 4096;  // of a group
     for (std::size_t from = 0, to; from < canvases.size(); from = to) {
-        MaskedCanvases some;
+        StoredCanvases some;
         Sentences read;
         std::size_t source_rows = 0, longest = 0;
         for (to = from; to < canvases.size(); to++) {
@@ -149,7 +149,7 @@ LengthRange TargetRun::possible_lengths(const Sentence& source, const SearchOpti
 }
 
 // `law` is the law of the number of tokens, if the canvas has one place for each.
-MaskedCanvases TargetRun::canvases_for(const Sentence& s, const Numbers& law, const SearchOptions& o,
+StoredCanvases TargetRun::canvases_for(const Sentence& s, const Numbers& law, const SearchOptions& o,
                                        std::uint64_t seed) const {
     const int given = given_tokens(s);
     MaskedCanvas c;
@@ -159,13 +159,13 @@ MaskedCanvases TargetRun::canvases_for(const Sentence& s, const Numbers& law, co
         c.minimum = given + o.minimum;
         c.tokens.resize(std::min(places(), given + o.maximum - 1), MaskedCanvas::hidden);
         c.tokens.resize(places(), c.end);
-        return MaskedCanvases(std::max(1, o.samples), c);
+        return StoredCanvases(std::max(1, o.samples), c);
     }
     std::vector<int> lengths;
     if (o.samples == 0) lengths = best_lengths(law, std::max(1, o.unmask.lengths));
     for (int i = 0; i < o.samples; i++)
         lengths.push_back(draw_length(law, sampling_draw(seed, s.name, i, 0, "generate.length")));
-    MaskedCanvases all;
+    StoredCanvases all;
     for (int n : lengths) {
         all.push_back(c);
         all.back().minimum = n;
@@ -178,9 +178,9 @@ MaskedCanvases TargetRun::canvases_for(const Sentence& s, const Numbers& law, co
 
 // Hides as many tokens before each token of a text as are missing there by the most likely numbers, or by drawn ones.
 // `missing` are the results of UnmaskDecoder::missing(). Goes from left to right, as long as there are places left.
-MaskedCanvases TargetRun::with_gaps(const MaskedCanvas& text, const Vectors& missing, const Sentence& source,
+StoredCanvases TargetRun::with_gaps(const MaskedCanvas& text, const Vectors& missing, const Sentence& source,
                                     const SearchOptions& o, std::uint64_t seed) const {
-    MaskedCanvases all(std::max(1, o.samples), text);
+    StoredCanvases all(std::max(1, o.samples), text);
     for (std::size_t sample = 0; sample < all.size(); sample++) {
         MaskedCanvas& c = all[sample];
         c.tokens.clear();
@@ -223,7 +223,7 @@ MaskedCanvas TargetRun::canvas_of(const std::string& line, std::uint32_t number)
 }
 
 std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, SearchOptions options, std::uint64_t seed,
-                                                    const MaskedCanvases& starts) const {
+                                                    const StoredCanvases& starts) const {
     if (options.unmask.lengths > 0 && (!draws_length() || !starts.empty()))
         throw BadUsage(
             "--lengths is of runs with canvas=drawn or any-order, and without --canvas: otherwise, no length has to be "
@@ -253,11 +253,11 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
     for (const MaskedCanvas& c : starts)
         left.push_back(hides(c) ? Tokens() : Tokens(c.tokens.begin(), c.tokens.end() - 1));
     const auto missing = this->missing(left.empty() ? Sentences() : sources, continues(), left);
-    MaskedCanvases canvases;
+    StoredCanvases canvases;
     std::vector<std::size_t> ends;  // of the canvases of each source
     for (std::size_t i = 0; i < sources.size(); i++) {
         const auto own = starts.empty()     ? canvases_for(*sources[i], laws[i], options, seed)
-                         : hides(starts[i]) ? MaskedCanvases(std::max(1, options.samples), starts[i])
+                         : hides(starts[i]) ? StoredCanvases(std::max(1, options.samples), starts[i])
                                             : with_gaps(starts[i], missing.at(i), *sources[i], options, seed);
         for (std::size_t sample = 0; sample < own.size(); sample++) {
             canvases.push_back(own[sample]);
@@ -269,7 +269,7 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
     }
     UnmaskDecoder decoder(net(), *diffusion(), objective_options(), continues());
     std::vector<Written> written;
-    in_groups(decoder, sources, canvases, [&](MaskedCanvases some) {
+    in_groups(decoder, sources, canvases, [&](StoredCanvases some) {
         for (Written& each : unmask_canvases(decoder, std::move(some), options, seed))
             written.push_back(std::move(each));
     });
@@ -287,7 +287,7 @@ LikelihoodBound TargetRun::bound_by_orders(const Objective& objective, const Sen
     const bool text = !all.empty() && all[0]->target.empty();
     const int longest = common().places(text), sep = tokenizer.vocabulary().sep();
     const int block = diffusion_form(objective) == DiffusionForm::blocks ? common().how.diffusion.block : 0;
-    MaskedCanvases canvases;
+    StoredCanvases canvases;
     std::vector<Tokens> truths;
     Numbers tokens;  // of each sentence, as they count in the bound
     for (std::size_t i = 0; i < some.size(); i++) {
@@ -308,7 +308,7 @@ LikelihoodBound TargetRun::bound_by_orders(const Objective& objective, const Sen
     }
     UnmaskDecoder decoder(net(), objective, measured_options(), text);
     Numbers log_p;
-    in_groups(decoder, some, canvases, [&](MaskedCanvases group) {
+    in_groups(decoder, some, canvases, [&](StoredCanvases group) {
         const auto first = truths.begin() + log_p.size();
         const std::vector<Tokens> own(first, first + group.size());
         const Numbers found = log_p_in_random_order(decoder, std::move(group), own, block, seed);
@@ -344,7 +344,7 @@ RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& opti
     if (how.show_rounds && how.scores) throw BadUsage("--show-rounds shows no scores: leave out --scores");
     return {how.count, [=, told = false](const Strings& lines, std::uint32_t first) mutable {
                 const Split split = at_tabs(lines);
-                MaskedCanvases starts;
+                StoredCanvases starts;
                 for (std::size_t i = 0; i < lines.size() && how.from_canvas; i++) {
                     const std::uint32_t number = first + i;
                     if (!continuing && split.left[i] == lines[i])

@@ -201,15 +201,14 @@ void run(const char* kernel, dim3 blocks, dim3 threads, std::size_t shared_bytes
     const std::uint64_t size = std::uint64_t(threads.x) * threads.y * threads.z;
     if (count == 0 || blocks.y > 65535 || blocks.z > 65535 || size == 0 || size > most_threads || threads.z > 64 ||
         shared_bytes > most_shared)
-        throw Error(kernel, ": launched on (", blocks.x, ",", blocks.y, ",", blocks.z, ") blocks of (", threads.x,
-                         ",", threads.y, ",", threads.z, ") threads with ", shared_bytes,
-                         " bytes of shared memory; expected 1 to ", most_threads,
-                         " threads, some blocks, at most 65535 in y and z, and ", most_shared, " bytes");
+        throw Error(kernel, ": launched on (", blocks.x, ",", blocks.y, ",", blocks.z, ") blocks of (", threads.x, ",",
+                    threads.y, ",", threads.z, ") threads with ", shared_bytes,
+                    " bytes of shared memory; expected 1 to ", most_threads,
+                    " threads, some blocks, at most 65535 in y and z, and ", most_shared, " bytes");
     if (!places.stacks.begin) {
         void* memory =
             mmap(nullptr, bytes_of_stacks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED)
-            throw Error("no memory for ", most_threads, " stacks of ", Fiber::bytes, " bytes");
+        if (memory == MAP_FAILED) throw Error("no memory for ", most_threads, " stacks of ", Fiber::bytes, " bytes");
         places.stacks = {static_cast<char*>(memory), static_cast<char*>(memory) + bytes_of_stacks};
     }
     l.kernel = kernel, l.body = body, l.context = context;

@@ -22,30 +22,28 @@
 namespace masquerade {
 namespace {
 
-using Vector = std::vector<double>;
-using Vectors = std::vector<Vector>;
 constexpr std::size_t shown = 8;
 
 // Projects vectors onto the two directions in which they vary most (principal components), which the power method
 // finds.
 Points flattened(Vectors v) {
     const std::size_t D = v.empty() ? 0 : v[0].size();
-    const auto dot = [&](const Vector& a, const Vector& b) {
+    const auto dot = [&](const Numbers& a, const Numbers& b) {
         return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
     };
-    const auto add = [&](Vector& to, double factor, const Vector& some) {
+    const auto add = [&](Numbers& to, double factor, const Numbers& some) {
         for (std::size_t i = 0; i < D; i++) to[i] += factor * some[i];
     };
-    Vector mean(D);
-    for (const Vector& row : v) add(mean, 1 / double(v.size()), row);
-    for (Vector& row : v) add(row, -1, mean);
+    Numbers mean(D);
+    for (const Numbers& row : v) add(mean, 1 / double(v.size()), row);
+    for (Numbers& row : v) add(row, -1, mean);
     Points places(v.size());
     for (auto [start, coordinate] : {std::pair(1, &Point::first), {2, &Point::second}}) {
-        Vector axis(D);
+        Numbers axis(D);
         for (std::size_t i = 0; i < D; i++) axis[i] = std::cos(double(i + 1) * start);
         for (int round = 0; round < 100; round++) {
-            Vector next(D);
-            for (const Vector& row : v) add(next, dot(row, axis), row);
+            Numbers next(D);
+            for (const Numbers& row : v) add(next, dot(row, axis), row);
             const double length = std::sqrt(dot(next, next));
             if (!(length > 0)) break;  // the vectors have no further variance
             for (std::size_t i = 0; i < D; i++) axis[i] = next[i] / length;
@@ -206,12 +204,12 @@ std::string vectors(FlowRun& run, int limit, std::uint64_t seed) {
     under.resize(all.size(), "sample");
     const bool plane = run.settings.columns == 2;
     Points places;
-    for (const Vector& v : all)
+    for (const Numbers& v : all)
         if (plane) places.emplace_back(v[0], v[1]);
     std::string pictures = scatter("held-out vectors and samples", plane ? places : flattened(all), group, under);
     const auto density = [&](double x, double y) {
         double log_det = 0;
-        const Vector u = run.model.steps.forward({x, y}, log_det);
+        const Numbers u = run.model.steps.forward({x, y}, log_det);
         return std::exp(log_det - (u[0] * u[0] + u[1] * u[1]) / 2);
     };
     if (plane) {
