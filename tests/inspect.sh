@@ -32,6 +32,8 @@ is 'the same again' "$(inspect program seq2seq | cksum)" "$(inspect program seq2
 is 'an op' 'y 1 4' "$(inspect op linear x=1,2 w=1,0/1,1 b=0,1 | xargs)"
 is 'an op, backward' 'y 3 dx 1 1 dw 1 2' "$(inspect op linear x=1,2 w=1,1 dy=1 | xargs)"
 is 'an op that updates: what has changed' 'p 0.9 m 0.05 v 0.005' "$(inspect op adamw p=1 g=0.5 m=0 v=0 norm=0.5 control=0.1,10,50 | xargs)"
+is 'an op that names its positions after the table of angles' 'q 1 2 -1.745 4.686 kv 1 2 -1.745 4.686' \
+    "$(inspect op query_key_value x=1,2/3,4 wq=1,0/0,1 wkv=1,0/0,1 turned=2 columns=2 | xargs)"
 inspect op layernorm x=1,2 w=1,1 2> "$folder/error"
 is 'a missing argument' "2 error: inspect op layernorm: b is missing; give it as b=1,2 or, for rows, b=1,2/3,4" "$? $(cat "$folder/error")"
 inspect op layernorm x=1,2 w=1,1 b=0,0 dy=1,2,3 2> "$folder/error" > /dev/null

@@ -226,8 +226,10 @@ class OnNumbers {
             view = make(name, of->view.shape, Numbers(std::size_t(of->view.count()), 0.0));
         } else if (name == "rotary_table") {
             const int width = integer("columns", int(inputs_.at(0).columns()));
-            const auto& positions = lists_.back();
-            const Numbers table = make_rotary_table(*std::max_element(positions.begin(), positions.end()) + 1, width);
+            Ints positions;
+            read(positions, "positions");  // an op may name them after the table
+            const int last = *std::max_element(positions.data, positions.data + positions.count);
+            const Numbers table = make_rotary_table(last + 1, width);
             view = make(name, {std::int64_t(table.size()) / width, width}, table);
         } else if (!absent(name)) {
             view = make(name, shape_of_output(name));
