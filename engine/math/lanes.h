@@ -111,32 +111,11 @@ struct Two {
 };
 // Does the same as store() for the two results of f(i), which go to x[i] and y[i]. x and y may be the same array; y[i] is
 // then stored or added after x[i].
-#ifdef HAS_WARPS
-template <class S, class F>
-HD void store_two(OneLane, int n, S* x, bool add_x, S* y, bool add_y, F f) {
-    for (int i = 0; i < n; i++) {
-        const auto two = f(i);
-        put(x[i], two.first, add_x);
-        put(y[i], two.second, add_y);
-    }
+template <class Lanes, class To, class F>
+HD void store_two(Lanes lanes, int n, To x, bool add_x, To y, bool add_y, F f) {
+    store(lanes, n, x, add_x, [&](auto i) { return f(i).first; });
+    store(lanes, n, y, add_y, [&](auto i) { return f(i).second; });
 }
-#else
-template <class S, class F>
-void store_two(OneLane lane, int n, S* x, bool add_x, S* y, bool add_y, F f) {
-    using A = decltype(f(n).first);
-    constexpr int tile = 64;
-    A first[tile], second[tile];
-    for (int begin = 0; begin < n; begin += tile) {
-        const int count = n - begin < tile ? n - begin : tile;
-        for (int k = 0; k < count; k++) {
-            const auto two = f(begin + k);
-            first[k] = two.first, second[k] = two.second;
-        }
-        store(lane, count, x + begin, add_x, [&](int k) { return first[k]; });
-        store(lane, count, y + begin, add_y, [&](int k) { return second[k]; });
-    }
-}
-#endif
 // Adds up 16 partial sums in pairs, and returns the total. Partial sum k contains the terms i with i mod 16 = k. The 16
 // partial sums are independent and can be computed at the same time. The order of the additions is fixed, so the bits
 // of the result do not depend on the width of the vectors that the compiler chooses.
@@ -207,10 +186,6 @@ HD void each(WarpLanes w, int n, F f) {
 template <class S, class F>
 HD void store(WarpLanes w, int n, S* to, bool add, F f) {
     for (int i = lane_of(w); i < n; i += 32) put(to[i], f(i), add);
-}
-template <class S, class F>
-HD void store_two(WarpLanes w, int n, S* x, bool add_x, S* y, bool add_y, F f) {
-    each(w, n, [&](int i) { store_two(OneLane(), 1, x + i, add_x, y + i, add_y, [&](int) { return f(i); }); });
 }
 template <class F>
 HD auto sum(WarpLanes w, int n, F f) {
