@@ -16,8 +16,8 @@ using namespace masquerade;
 
 namespace {
 
-// Returns a unilm with the weights of a Hugging Face folder, which reads lines of up to `max_length` tokens; 0: of as many
-// as the weights have positions for, but at most 512.
+// Returns a unilm with the weights of a Hugging Face folder, which reads lines of up to `max_length` tokens; 0: of as
+// many as the weights have positions for, but at most 512.
 std::unique_ptr<Run> foreign_run(const Family& family, const std::string& path, int max_length, Device device,
                                  DType storage) {
     const std::unique_ptr<Start> start = Start::open(path);
@@ -59,10 +59,12 @@ std::string written(masquerade_run& of, const Strings& lines, const char* const*
                                " samples, which read no lines; ",
                                of.family->options & Family::of_latents ? "reconstruct=true reads them"
                                                                        : "expected no lines");
-            const Strings asked = writer.samples > 0 ? Strings(writer.samples) : lines;
-            for (std::size_t first = 0; first < asked.size(); first += lines_together) {
-                const std::size_t end = std::min(asked.size(), first + lines_together);
-                all += writer.write({asked.begin() + first, asked.begin() + end}, first);
+            const std::size_t count = writer.samples > 0 ? writer.samples : lines.size();
+            for (std::size_t first = 0; first < count; first += lines_together) {
+                const std::size_t end = std::min(count, first + lines_together);
+                all += writer.write(writer.samples > 0 ? Strings(end - first)
+                                                       : Strings(lines.begin() + first, lines.begin() + end),
+                                    first);
             }
             writer.finish();
         });

@@ -21,6 +21,7 @@ class Merger {
 
     // Pairs that occur fewer than min_count times are not merged.
     Merger(Vocabulary& tokens, Count min_count) : tokens_(tokens), min_count_(min_count) {}
+    Merger(const Merger&) = delete;  // queue_ refers to this object
 
     // Adds a word that occurs `count` times. `tokens` is the sequence of tokens into which the word is split at first.
     void add(const std::vector<int>& tokens, Count count);

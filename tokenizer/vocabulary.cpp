@@ -22,8 +22,10 @@ void Vocabulary::find_special() {
 
 int Vocabulary::add(const std::string& token) {
     const auto [place, is_new] = ids_.try_emplace(token, size());
-    if (is_new) tokens_.push_back(token);
-    find_special();
+    if (is_new) {
+        tokens_.push_back(token);
+        find_special();
+    }
     return place->second;
 }
 

@@ -39,7 +39,7 @@ void print(const Measures& table) {
 }
 
 nlohmann::ordered_json json_of(const Measures& table) {
-    nlohmann::ordered_json out;
+    auto out = nlohmann::ordered_json::object();
     for (const Measure& r : table.rows) {
         out[r.key] = {{"value", r.value}, {"unit", r.unit}};
         if (!r.interval.empty()) out[r.key]["low"] = r.interval[0], out[r.key]["high"] = r.interval[1];
@@ -115,6 +115,7 @@ class ComparisonTable {
         // There is no mean if a run lacks the measure, or if the measure has another meaning in one of the runs.
         const bool comparable = values.size() == runs_.size() && c.meanings.size() == 1 && runs_.size() > 1;
         if (values.empty() || (line > runs_.size() && !comparable)) return "-";
+        if (line <= runs_.size()) return fmt::format("{:.3f}", values[0]);
         return fmt::format("{:.3f}", line > runs_.size() + 1 ? deviation_of(values) : mean_of(values));
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ./inspect draws masks and attention, checks the gradients of ops and models, runs an op on given numbers, prints the
-// tape of a model, draws the curves of runs, writes a report on a run, and lists the tensors of a checkpoint or saves it
-// for Hugging Face.
+// tape of a model, draws the curves of runs, writes a report on a run, and lists the tensors of a checkpoint or saves
+// it for Hugging Face.
 #include <map>
 
 #include "engine/base/named.h"

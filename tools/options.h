@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Declares the options of a program. The classes are thin wrappers around CLI11. Only tools/options/ and tools/program/ include
-// the headers of CLI11, because they are slow to compile.
+// Declares the options of a program. The classes are thin wrappers around CLI11. Only tools/options/ and tools/program/
+// include the headers of CLI11, because they are slow to compile.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -21,8 +21,8 @@ using OptionGroups = std::vector<std::pair<Options, unsigned>>;
 constexpr const char* all_of_runs =
     "print all of this help even if RUN is given (RUN --help leaves out what RUN does not support)";
 
-// Returns the text of --help. If the user named runs, leaves out the groups that none of their families supports, unless
-// `all` is true.
+// Returns the text of --help. If the user named runs, leaves out the groups that none of their families supports,
+// unless `all` is true.
 inline std::string help_of_runs(const Options& app, const OptionGroups& groups, const Strings& runs, bool all) {
     unsigned supported = 0;
     for (const std::string& run : runs) supported |= family_of_run(run).options;

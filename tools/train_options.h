@@ -34,7 +34,8 @@ struct TrainingOptions {
     void declare_steps(Options& app) {
         app.number("--steps", steps, std::int64_t(1), std::int64_t(1) << 40, "stop after N steps");
     }
-    // Returns the new or resumed training with these limits. The options must be those of a new run, or of a resumed one.
+    // Returns the new or resumed training with these limits. The options must be those of a new run, or of a resumed
+    // one.
     std::unique_ptr<Training> training() const {
         auto made = resume.empty() ? std::make_unique<Training>(wanted)
                                    : std::make_unique<Training>(resume, wanted.words, wanted.device);

@@ -120,8 +120,8 @@ class Examples {
 // Opens a task of task_kinds(), or a folder of text files (open_files()). `reader` is only used if the files of a
 // folder are read as words (options.reads_words()): it is the tokenizer for these files. The reader must outlive the
 // examples, and its vocabulary must contain a token "=NAME" for each class NAME. If files are read as words and
-// `reader` is null, `vocabulary` contains only the tokens of the classes, and example(), baselines() and counts() must not
-// be called.
+// `reader` is null, `vocabulary` contains only the tokens of the classes, and example(), baselines() and counts() must
+// not be called.
 // Throws BadUsage if the task is unknown, if options.reads_words() is true for a task of task_kinds(), or if a task of
 // task_kinds() has no example with these options. Throws BadInput if a folder has fewer than two classes, an empty
 // class, a class with a line end in its name, or no training or held-out files, or if the reader's vocabulary lacks a

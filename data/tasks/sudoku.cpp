@@ -41,8 +41,8 @@ struct Solver {
     }
 
     // Fills the empty cells in all ways, and returns their number. Ends after `most` ways; the cells are then those of
-    // the last one, and otherwise as before. The cell with the fewest possible digits comes first. `random` shuffles the
-    // order of its digits.
+    // the last one, and otherwise as before. The cell with the fewest possible digits comes first. `random` shuffles
+    // the order of its digits.
     int fill(int most, Sequence* random = nullptr) {
         int cell = -1, fewest = side + 1;
         for (int i = 0; i < side * side && fewest > 0; i++) {

@@ -30,8 +30,8 @@ struct Contract : Check {
 
     Call call_of(const Case& some) const { return Call(some, type, type, device); }
 
-    // Returns whether two calls computed the same bits of the gradient of o. If rows_alone is `near`, the gradient of an
-    // operand with any_order may differ by rounding errors.
+    // Returns whether two calls computed the same bits of the gradient of o. If rows_alone is `near`, the gradient of
+    // an operand with any_order may differ by rounding errors.
     bool same_gradient(const Operand& o, const Guarded& found, const Guarded& expected) const {
         if (found.bytes() == expected.bytes()) return true;
         return rows_alone == RowsAlone::near && o.any_order &&

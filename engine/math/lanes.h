@@ -27,7 +27,8 @@
 #define HAS_FMA
 #endif
 
-// On a GPU, exp2_instruction(x) returns 2^x with a relative error of at most 2^-22, and 0 if 2^x is smaller than 2^-126.
+// On a GPU, exp2_instruction(x) returns 2^x with a relative error of at most 2^-22, and 0 if 2^x is smaller than
+// 2^-126.
 #ifdef __CUDA_ARCH__
 #define HAS_EXP2_INSTRUCTION
 namespace masquerade {
@@ -109,12 +110,11 @@ template <class A>
 struct Two {
     A first, second;
 };
-// Does the same as store() for the two results of f(i), which go to x[i] and y[i]. x and y may be the same array; y[i] is
-// then stored or added after x[i].
+// Sets x[i] and y[i] to the two results of f(i), for i < n.
 template <class Lanes, class To, class F>
-HD void store_two(Lanes lanes, int n, To x, bool add_x, To y, bool add_y, F f) {
-    store(lanes, n, x, add_x, [&](auto i) { return f(i).first; });
-    store(lanes, n, y, add_y, [&](auto i) { return f(i).second; });
+HD void store_two(Lanes lanes, int n, To x, To y, F f) {
+    store(lanes, n, x, false, [&](auto i) { return f(i).first; });
+    store(lanes, n, y, false, [&](auto i) { return f(i).second; });
 }
 // Adds up 16 partial sums in pairs, and returns the total. Partial sum k contains the terms i with i mod 16 = k. The 16
 // partial sums are independent and can be computed at the same time. The order of the additions is fixed, so the bits

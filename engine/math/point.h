@@ -27,8 +27,8 @@ struct Gelu {
 
 // The tanh approximation of gelu, x/2 (1 + tanh u) = x / (1 + exp(-2u)) with u = sqrt(2/pi) (s + 0.044715 s^3).
 struct GeluTanh {
-    // Returns exp(-2u) = 2^(-2 log2(e) u), and sets s. s is x clamped to [-9.9, 9.9], because tanh u already rounds to 1
-    // or -1 at these bounds. Without the clamp, the derivative at a very negative x would be computed as 0 times
+    // Returns exp(-2u) = 2^(-2 log2(e) u), and sets s. s is x clamped to [-9.9, 9.9], because tanh u already rounds to
+    // 1 or -1 at these bounds. Without the clamp, the derivative at a very negative x would be computed as 0 times
     // infinity.
     template <class A>
     HD static A inner(A x, A& s) {

@@ -136,8 +136,8 @@ HD float erf_of(float x) {
     return with_sign_of(x, choose(a < 0.9375f, small, large));
 }
 
-// Returns 2^x for x in [-126, 127], and 0 for x = -127. It is computed as 2^n 2^r with an integer n and |r| <= 1/2. A GPU
-// computes it with one instruction.
+// Returns 2^x for x in [-126, 127], and 0 for x = -127. It is computed as 2^n 2^r with an integer n and |r| <= 1/2. A
+// GPU computes it with one instruction.
 HD float exp2_inside(float x) {
 #ifdef HAS_EXP2_INSTRUCTION
     return exp2_instruction(x);

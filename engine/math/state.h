@@ -182,9 +182,12 @@ HD Reading<A> read_state(Lanes lanes, const StateShape& n, const State<A>& state
         meet(lanes);
     }
     if (n.attends || (n.kernel && n.exponential)) {
-        if (!n.attends) each(lanes, R, [&](int r) { weights[r] = A(x[r]) + state.top[r]; });
-        const A *score = n.attends ? scores : weights, most = A(top(lanes, R, [&](int r) { return score[r]; }));
-        each(lanes, R, [&](int r) { weights[r] = exp_of(score[r] - most); });
+        const auto score = [&](int r) { return n.attends ? scores[r] : A(x[r]) + state.top[r]; };
+        const A most = A(top(lanes, R, score));
+        if (n.attends)
+            each(lanes, R, [&](int r) { weights[r] = exp_of(scores[r] - most); });
+        else
+            each(lanes, R, [&](int r) { weights[r] = exp_of(A(x[r]) + state.top[r] - most); });
         reading.sum = sum(lanes, R, [&](int r) { return n.attends ? weights[r] : weights[r] * state.total[r]; });
         each(lanes, R, [&](int r) { weights[r] /= n.attends ? reading.sum * divisor(n, state, r) : reading.sum; });
     } else if (n.kernel) {

@@ -37,10 +37,10 @@ struct NcclLibrary {
 // The processes of a communicator of NCCL. Device::cuda must be in use.
 class Nccl : public Processes {
   public:
-    // Waits until all processes have called this, and have sent a byte to one another. `hosts` moves the bytes on hosts;
-    // if it is null, NCCL does, through a buffer on the GPU. With `hosts`, process 0 makes the id of the communicator,
-    // and `hosts` brings it to the others. Otherwise, the environment variable NCCL_COMM_ID, ADDRESS:PORT, says where
-    // NCCL finds process 0.
+    // Waits until all processes have called this, and have sent a byte to one another. `hosts` moves the bytes on
+    // hosts; if it is null, NCCL does, through a buffer on the GPU. With `hosts`, process 0 makes the id of the
+    // communicator, and `hosts` brings it to the others. Otherwise, the environment variable NCCL_COMM_ID,
+    // ADDRESS:PORT, says where NCCL finds process 0.
     Nccl(NcclLibrary library, int rank, int count, Processes* hosts);
     int rank() const override { return rank_; }
     int count() const override { return count_; }

@@ -67,9 +67,9 @@ class Parameters {
     // training step, and stores the new numbers. Step 0 changes nothing. make() gets `draw` = step / every.
     void redraw(std::int64_t step);
 
-    // Says that the values do not change any more, until start_gradients(). Products on the CPU then keep a copy of each
-    // matrix in their own layout; otherwise a product of few rows spends most of its time on this layout. The copies
-    // need as much memory again as the matrices. Call freeze() again if the values have changed after all.
+    // Says that the values do not change any more, until start_gradients(). Products on the CPU then keep a copy of
+    // each matrix in their own layout; otherwise a product of few rows spends most of its time on this layout. The
+    // copies need as much memory again as the matrices. Call freeze() again if the values have changed after all.
     void freeze();
 
     // Call start_gradients() before a backward and finish_gradients() after it. The first op that writes a gradient

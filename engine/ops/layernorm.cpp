@@ -30,22 +30,17 @@ HD void residual_row_grad(Lanes lanes, Row<Lanes, const S> dy, Row<Lanes, const 
                           A rstd, const Drop<A>& drop, std::int64_t n, Row<Lanes, S> dx, bool add_x, Row<Lanes, S> df,
                           bool add_f, int C) {
     auto ds = layernorm_row_grad<S>(lanes, dy, s, w, mean, rstd, C);
-    const auto store_both = [&](bool adds_x, bool adds_f) {
-        drop.each_part(lanes, n, C, [&](auto lane, int begin, int count, auto dropped) {
-            store_two(lane, count, dx + begin, adds_x, df + begin, adds_f, [&](auto k) {
-                const A u = ds(begin + k);
-                return Two<A>{u, dropped(k, u)};
+    if constexpr (!std::is_same_v<Lanes, OneLane>)
+        if (dx && df && !add_x && !add_f)  // usual on a GPU: one loop, which computes ds once for both gradients
+            return drop.each_part(lanes, n, C, [&](auto lane, int begin, int count, auto dropped) {
+                store_two(lane, count, dx + begin, df + begin, [&](auto k) {
+                    const A u = ds(begin + k);
+                    return Two<A>{u, dropped(k, u)};
+                });
             });
-        });
-    };
-    if (dx && df && !add_x && !add_f)
-        store_both(false, false);  // the usual case; its loop is compiled without the additions
-    else if (dx && df)
-        store_both(add_x, add_f);
-    else if (dx)
-        store(lanes, C, dx, add_x, ds);
-    else if (df)
-        drop.store_row(lanes, n, C, df, add_f, [&](auto i, auto dropped) { return dropped(ds(i)); });
+    if (dx) store(lanes, C, dx, add_x, ds);
+    meet(lanes);  // df may be the same memory as dx, so all lanes must have written dx before df is written
+    if (df) drop.store_row(lanes, n, C, df, add_f, [&](auto i, auto dropped) { return dropped(ds(i)); });
 }
 
 // dw is the sum over all rows of dy (x - mean) rstd, and db the sum over all rows of dy. operator() returns the term of

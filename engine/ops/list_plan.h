@@ -53,7 +53,8 @@ inline std::string list_refuses(const SegmentGraph& graph) {
     return "";
 }
 
-// Returns the tables of a ListPlan as one list of numbers. list_plan() makes a ListPlan from this list. y has `queries` rows, and q, k and v have `rows` rows.
+// Returns the tables of a ListPlan as one list of numbers. list_plan() makes a ListPlan from this list. y has `queries`
+// rows, and q, k and v have `rows` rows.
 inline std::vector<int> list_plan_numbers(const char* op, const SegmentGraph& graph, std::int64_t rows,
                                           std::int64_t queries) {
     if (const std::string why = list_refuses(graph); !why.empty()) throw Error(op, ": ", why);

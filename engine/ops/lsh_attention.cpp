@@ -219,8 +219,8 @@ struct Backward {
     }
 };
 
-// Checks the arguments, hashes and sorts the rows, and calls f(pairs). `pairs` computes the score and the dropout factor
-// of any query row and key row.
+// Checks the arguments, hashes and sorts the rows, and calls f(pairs). `pairs` computes the score and the dropout
+// factor of any query row and key row.
 template <class F>
 void for_pairs(const char* op, const View& q, const View& k, const View& v, const View& rotations,
                const SegmentGraph& graph, const LshRule& rule, const View& y, const View& lse, F f) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Element-wise ops: activations and the sum of two tensors. by_point() passes numbers on unchanged. store_points() skips
-// an absent gradient.
+// Element-wise ops: activations and the sum of two tensors. by_point() passes numbers on unchanged. store_points()
+// skips an absent gradient.
 #include "engine/math/gate.h"
 #include "engine/ops/launch.h"
 

@@ -345,9 +345,9 @@ struct RowsGrad {
     }
 };
 
-// Checks the shapes, computes the weights w_uv of the blocks of every list, and calls f(S(), m), where m also has memory
-// for the backward, which is not initialised. y has rows for all keys of every list, even for keys in rows that have no
-// query.
+// Checks the shapes, computes the weights w_uv of the blocks of every list, and calls f(S(), m), where m also has
+// memory for the backward, which is not initialised. y has rows for all keys of every list, even for keys in rows that
+// have no query.
 template <class F>
 void for_sorting(const char* op, const View& q, const View& kv, const SegmentGraph& graph, const SinkhornRule& rule,
                  const View& y, F f) {

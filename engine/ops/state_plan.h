@@ -117,9 +117,10 @@ inline bool same_keys(const SegmentGraph& g, const QuerySegment& a, const QueryS
 }
 }  // namespace detail
 
-// Returns the tables of a StatePlan as one list of numbers. state_plan() makes a StatePlan from this list. A piece has at most `piece` keys plus queries. Throws
-// Error if state_refuses() returns a reason. For the backward (`forward` is false), also throws Error if two documents
-// share a key row, because both documents would write the gradient of this row.
+// Returns the tables of a StatePlan as one list of numbers. state_plan() makes a StatePlan from this list. A piece has
+// at most `piece` keys plus queries. Throws Error if state_refuses() returns a reason. For the backward (`forward` is
+// false), also throws Error if two documents share a key row, because both documents would write the gradient of this
+// row.
 inline std::vector<int> state_plan_numbers(const char* op, const SegmentGraph& graph, const Views& keys, int piece,
                                            bool forward) {
     if (const std::string why = state_refuses(graph); !why.empty()) throw Error(op, ": ", why);

@@ -87,8 +87,9 @@ class Arena {
     std::size_t followed_ = 0;
     std::vector<Buffer> loose_;
     Buffer base_;
-    // next_ is the number of the next block. side_by_side_ is the total size of all blocks of a step that is not planned().
-    // unplanned_ is the largest side_by_side_ of all steps so far. top_ is the end of the highest block of this step.
+    // next_ is the number of the next block. side_by_side_ is the total size of all blocks of a step that is not
+    // planned(). unplanned_ is the largest side_by_side_ of all steps so far. top_ is the end of the highest block of
+    // this step.
     std::size_t next_ = 0, unplanned_ = 0, side_by_side_ = 0, top_ = 0;
     int clock_ = 0;
 };

@@ -47,10 +47,10 @@ class CapturedStep {
 };
 
 // Runs a training step; work() calls its ops. If `graph` is true, the first step of a bucket is rehearsed and then runs
-// op by op, and each later step runs as one captured graph. work() must be repeatable: if the ops of a captured step need
-// more working memory than earlier steps, work() is called a second time, and its ops then run one by one. All steps run
-// op by op if `graph` is false, if the tape is on the CPU, if an observer is attached, or if the arena makes no plans.
-// The results can be read until tape.end().
+// op by op, and each later step runs as one captured graph. work() must be repeatable: if the ops of a captured step
+// need more working memory than earlier steps, work() is called a second time, and its ops then run one by one. All
+// steps run op by op if `graph` is false, if the tape is on the CPU, if an observer is attached, or if the arena makes
+// no plans. The results can be read until tape.end().
 void run_step(Tape& tape, const std::string& bucket, std::uint64_t seed, std::uint32_t step, bool graph,
               const std::function<void()>& work);
 

@@ -127,10 +127,10 @@ class Tape {
     Tape(Arena& arena, DType storage)
         : dtype(storage), device(arena.device()), arena_(arena), inputs_(arena.device()) {}
 
-    // Begins a step and forgets the previous step. Steps with an equal `bucket` must run the same ops, and have the same
-    // tensor sizes unless the arena allows other sizes (enum class Blocks).
-    // If `rehearsal` is true, the step computes nothing and only plans the memory (rehearsal.h). rehearses() is false if
-    // there is nothing to rehearse: this bucket already has a plan, or the arena never makes plans.
+    // Begins a step and forgets the previous step. Steps with an equal `bucket` must run the same ops, and have the
+    // same tensor sizes unless the arena allows other sizes (enum class Blocks).
+    // If `rehearsal` is true, the step computes nothing and only plans the memory (rehearsal.h). rehearses() is false
+    // if there is nothing to rehearse: this bucket already has a plan, or the arena never makes plans.
     void begin(const std::string& bucket, std::uint64_t seed = 0, std::uint32_t step = 0, bool training = false,
                bool rehearsal = false);
     bool rehearses() const { return arena_.rehearses(); }
@@ -173,8 +173,8 @@ class Tape {
         arena_.retain(tensor->value_block);
     }
 
-    // Notes that code outside the ops reads the value of a tensor now, after the ops that have run so far. Until then, no
-    // other tensor gets its memory.
+    // Notes that code outside the ops reads the value of a tensor now, after the ops that have run so far. Until then,
+    // no other tensor gets its memory.
     void touch(const Tensor& tensor) { arena_.touch(tensor.value_block); }
 
     // Computes the forward of a record, appends the record to the tape, and returns its first output.

@@ -55,6 +55,7 @@ template void write_numbers(const View&, const float*);
 std::vector<double> numbers_of(const View& tensor) {
     const OnHost here(tensor);
     std::vector<double> all;
+    all.reserve(std::size_t(tensor.count()));
     for (std::int64_t i = 0; i < tensor.count(); i++) all.push_back(here[i]);
     return all;
 }

@@ -23,8 +23,8 @@ class PackedCopy {
                    row == o.row && column == o.column;
         }
     };
-    // Returns the copy, which is `bytes` bytes long and aligned to 64 bytes. If there is none with these contents, calls
-    // pack(void* to), which must write it. Several threads may call get() at the same time.
+    // Returns the copy, which is `bytes` bytes long and aligned to 64 bytes. If there is none with these contents,
+    // calls pack(void* to), which must write it. Several threads may call get() at the same time.
     template <class F>
     const void* get(const Contents& wanted, std::int64_t bytes, F pack) {
         const std::lock_guard<std::mutex> lock(mutex_);

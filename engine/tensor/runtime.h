@@ -13,7 +13,8 @@
 namespace masquerade {
 
 // Thrown while a step is captured if an op, or a copy to the device, needs more working memory than before. Memory must
-// not be allocated during a capture, so the capture must be abandoned; outside a capture, the same call gets its memory.
+// not be allocated during a capture, so the capture must be abandoned; outside a capture, the same call gets its
+// memory.
 struct OutgrownInCapture : Error {
     using Error::Error;
 };
@@ -50,8 +51,8 @@ struct DeviceEvent;  // a point in the stream's sequence of work, used to measur
 struct DeviceRead;   // a copy from the device that was requested and may still be under way
 
 struct DeviceRuntime {
-    // Counts the devices that can be used, and chooses device `wanted`, modulo their number, for all other functions and
-    // the ops. Never throws.
+    // Counts the devices that can be used, and chooses device `wanted`, modulo their number, for all other functions
+    // and the ops. Never throws.
     Answer (*answer)(int wanted) = nullptr;
     DeviceFacts (*facts)() = nullptr;  // describes the chosen device
     // Allocates device memory. Returns null if the device has too little memory.
@@ -66,8 +67,8 @@ struct DeviceRuntime {
     // the copy; it then neither waits nor throws.
     DeviceRead* (*begin_read)(const void* from, std::size_t bytes) = nullptr;
     void (*finish_read)(DeviceRead* read, void* to) = nullptr;
-    // Requests all additions that ops have left for later (Grad::late). If `gradient` is not null, does so only if one of
-    // them is for numbers at this address.
+    // Requests all additions that ops have left for later (Grad::late). If `gradient` is not null, does so only if one
+    // of them is for numbers at this address.
     void (*add_late_sums)(const void* gradient) = nullptr;
     // Forgets these additions. Called when a step begins, because the backward of the step before may have failed.
     void (*forget_late_sums)() noexcept = nullptr;
@@ -94,8 +95,8 @@ struct DeviceRuntime {
     // Opens cuBLASLt at the first call. Returns "" if cuBLASLt can be used. Otherwise returns the reason in one line,
     // and kernels of the engine compute all products.
     const char* (*why_no_cublas)() = nullptr;
-    // For libraries that work on the device, such as NCCL: the stream of the ops (for CUDA, a cudaStream_t), and whether
-    // the device has finished all work requested so far. finished() does not wait.
+    // For libraries that work on the device, such as NCCL: the stream of the ops (for CUDA, a cudaStream_t), and
+    // whether the device has finished all work requested so far. finished() does not wait.
     void* (*stream)() = nullptr;
     bool (*finished)() = nullptr;
 };

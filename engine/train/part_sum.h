@@ -35,8 +35,8 @@ class GradientSum {
     void add(int part, int parts);
     // Call finish() when all parts of this process have been added. Afterwards, Parameters::gradients() has the sum
     // over all parts, in every process. Several processes exchange their sums twice: first, each process receives one
-    // slice of all sums, and adds them up; then, each process sends its slice of the result to all others. On a GPU, the
-    // sums pass through the memory of the host, unless the processes can reach GPUs.
+    // slice of all sums, and adds them up; then, each process sends its slice of the result to all others. On a GPU,
+    // the sums pass through the memory of the host, unless the processes can reach GPUs.
     void finish(int parts);
     std::size_t bytes() const;  // memory of the partial sums, and of those that other processes have sent
 

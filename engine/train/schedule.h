@@ -35,10 +35,10 @@ inline double kl_weight_at(const std::string& kind, std::int64_t step, std::int6
     return beta;
 }
 
-// Returns the share of their noise that latents have at a step of a schedule of `steps` steps: almost none up to the share
-// `from` of the schedule, and all of it when the share `over` has passed since then. It is at least 0.01, because the
-// derivative by a learned kappa has no limit at 0. If the length of the schedule is not known yet (steps = 0), returns the
-// share at step 0.
+// Returns the share of their noise that latents have at a step of a schedule of `steps` steps: almost none up to the
+// share `from` of the schedule, and all of it when the share `over` has passed since then. It is at least 0.01, because
+// the derivative by a learned kappa has no limit at 0. If the length of the schedule is not known yet (steps = 0),
+// returns the share at step 0.
 inline double noise_share_at(double from, double over, std::int64_t step, std::int64_t steps) {
     constexpr double least = 0.01;
     const double done = steps > 0 ? double(step) / double(steps) : 0.0;

@@ -89,8 +89,8 @@ class Task {
     // Returns the number of tokens of the whole batch, over all its parts, from which tokens per second are computed.
     // Each task decides what it counts as a token: a label, a row, or a vector of numbers.
     virtual std::int64_t batch_tokens() const = 0;
-    // Returns the first documents of the batch as text, with lines of at most `columns` characters: what the model reads
-    // and what it must predict.
+    // Returns the first documents of the batch as text, with lines of at most `columns` characters: what the model
+    // reads and what it must predict.
     virtual std::string first_documents(int /*columns*/) const { return {}; }
     // Returns a function that returns further numbers of the chosen part, such as terms of its loss. The numbers of all
     // parts are added up. metrics() is called before the tensors of the part are released, and requests the numbers
@@ -151,7 +151,8 @@ class Trainer {
     // end of run(). A new run creates its folder in this function, so that a run that fails in its first step leaves no
     // folder.
     std::function<void()> begin;
-    // Called in each step when its gradient is complete, before Task::learn() and the optimiser.
+    // Called in each step before Task::learn() and the optimiser, when all ops of the gradient have been called. If the
+    // step is captured as a CUDA graph, they are only recorded by then, and a first step may call this several times.
     std::function<void()> before_update;
     // Called when the results of a step have been read, with the number of the step, from 1, and its loss.
     std::function<void(std::int64_t step, double loss)> after_step;

@@ -99,14 +99,14 @@ class Latent {
     virtual bool waits_for_data() const { return false; }
     virtual void start(Vectors /*z*/) const {}
 
-    // Latents on the sphere: the distribution of the cosine w between z and its mean, for the current kappa. Null for all
-    // other latents. Valid until a function of the latent is called after kappa has changed.
+    // Latents on the sphere: the distribution of the cosine w between z and its mean, for the current kappa. Null for
+    // all other latents. Valid until a function of the latent is called after kappa has changed.
     virtual const SphereDistribution* cosines() const { return nullptr; }
 
     // The functions below are for one document: z has Z numbers, y has inputs() numbers.
 
-    // Makes the noise of one document smaller (LatentNoise), so that z is only `share` times as far from its mean: scales
-    // e(Z) or, on the sphere, the angle between z and its mean.
+    // Makes the noise of one document smaller (LatentNoise), so that z is only `share` times as far from its mean:
+    // scales e(Z) or, on the sphere, the angle between z and its mean.
     virtual void scale_noise(double share, float& /*w*/, float& /*w_by_log_kappa*/, float* e) const {
         for (int i = 0; i < options.size; i++) e[i] = float(share * e[i]);
     }

@@ -70,15 +70,15 @@ struct CachedDocument {
     bool one_text = false;
 };
 // If `backward` is false: the mask for generation from left to right. In the key tensor token_source, the fresh rows
-// follow the cached rows. A fresh row sees the rows [seen_begin, seen_end) of key tensor 0, then the cached rows, then the earlier fresh rows and
-// itself. If a window is added (with_window()), it limits which cached and fresh rows are seen. It limits the rows of
-// key tensor 0 only if one_text or Window::all is true. The results for a fresh row are bit-identical to its results in
-// a pass over the whole text.
+// follow the cached rows. A fresh row sees the rows [seen_begin, seen_end) of key tensor 0, then the cached rows, then
+// the earlier fresh rows and itself. If a window is added (with_window()), it limits which cached and fresh rows are
+// seen. It limits the rows of key tensor 0 only if one_text or Window::all is true. The results for a fresh row are
+// bit-identical to its results in a pass over the whole text.
 //
-// If `backward` is true: the mask for generation from right to left. In the key tensor token_source, the fresh rows precede the cached rows. A
-// fresh row sees itself and later fresh rows, then the cached rows, then the rows [seen_begin, seen_end) of key tensor
-// 0. In the text, the tokens of these rows stand in this order: fresh, cached, key tensor 0. If a window is added
-// (with_window()), it limits which of all these rows are seen.
+// If `backward` is true: the mask for generation from right to left. In the key tensor token_source, the fresh rows
+// precede the cached rows. A fresh row sees itself and later fresh rows, then the cached rows, then the rows
+// [seen_begin, seen_end) of key tensor 0. In the text, the tokens of these rows stand in this order: fresh, cached, key
+// tensor 0. If a window is added (with_window()), it limits which of all these rows are seen.
 SegmentGraph cached_mask(const std::vector<CachedDocument>& documents, int token_source, bool backward = false);
 
 // The masks of a permutation language model (Yang et al. 2019). rank[i] says when packed row i is predicted: 0 means

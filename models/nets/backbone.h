@@ -115,9 +115,9 @@ class Backbone {
     DType storage() const { return token_->dtype; }
     Device device() const { return token_->device; }
 
-    // Returns how an arena places the tensors of steps without a backward that run this stack, such as steps of decoding.
-    // With a second stream of rows (Luna), the ops of such a step depend on the lengths of the sources, so the step
-    // cannot reuse memory by the lifetimes of an earlier one.
+    // Returns how an arena places the tensors of steps without a backward that run this stack, such as steps of
+    // decoding. With a second stream of rows (Luna), the ops of such a step depend on the lengths of the sources, so
+    // the step cannot reuse memory by the lifetimes of an earlier one.
     Blocks blocks() const { return companion_ ? Blocks::kept : Blocks::reused; }
 
     const BackboneOptions options;

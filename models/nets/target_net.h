@@ -17,9 +17,9 @@ class TargetNet {
     virtual const Backbone& head_stack() const = 0;                       // the stack whose head predicts the labels
     virtual const EncoderDecoder* two_stacks() const { return nullptr; }  // null if the model has one stack
 
-    // Returns the mean loss over the labels, with label smoothing: the sum of the weighted losses of the labels, divided
-    // by Batch::whole().predictions. An insertion model returns the mean over the canvases (documents), and ignores
-    // `smoothing`.
+    // Returns the mean loss over the labels, with label smoothing: the sum of the weighted losses of the labels,
+    // divided by Batch::whole().predictions. An insertion model returns the mean over the canvases (documents), and
+    // ignores `smoothing`.
     virtual Backbone::MeanLoss loss(Tape& tape, const Batch& batch, double smoothing = 0) const {
         return head_stack().mean_loss(tape, hidden(tape, batch), batch.labels.tokens, batch.labels.weights,
                                       batch.whole().predictions, smoothing);

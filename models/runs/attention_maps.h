@@ -7,11 +7,10 @@ namespace masquerade {
 
 // The probabilities that one attention op computes for a document.
 struct AttentionMap {
-    std::string path;       // of the op, such as "layer.0.attention"
-    Strings rows, columns;  // the tokens of the queries and of the keys
-    std::vector<Vectors>
-        heads;             // heads[h][i][j]: probability with which row i reads column j, or -1 if it cannot see it
-    Vectors mean() const;  // the mean over the heads
+    std::string path;            // of the op, such as "layer.0.attention"
+    Strings rows, columns;       // the tokens of the queries and of the keys
+    std::vector<Vectors> heads;  // heads[h][i][j]: probability that row i gives to column j; -1 if it cannot see it
+    Vectors mean() const;        // the mean over the heads
 };
 
 // Computes the loss of the first example of `text` without dropout, and returns the probabilities of its attention ops,

@@ -16,10 +16,10 @@
 
 namespace masquerade {
 
-// Add lines for Task::warnings() (engine/train/trainer.h), if there is something to say. add_cut_warning() says that some
-// lines are longer than `limit` and are truncated. `what` is the word for the lines in the message, such as "targets" or
-// "files"; `parts` is the unit of the limit, "tokens" or "bytes". add_unknown_warning() says how many words are read as
-// [UNK].
+// Add lines for Task::warnings() (engine/train/trainer.h), if there is something to say. add_cut_warning() says that
+// some lines are longer than `limit` and are truncated. `what` is the word for the lines in the message, such as
+// "targets" or "files"; `parts` is the unit of the limit, "tokens" or "bytes". add_unknown_warning() says how many
+// words are read as [UNK].
 void add_cut_warning(Strings& warnings, const ReadCounts& counts, const char* what, const char* parts,
                      const LineLimit& limit);
 void add_unknown_warning(Strings& warnings, const ReadCounts& counts);

@@ -40,9 +40,9 @@ class Start {
     virtual void adopt(RunSettings& settings) const = 0;
     // Copies the weights into the run. Returns a text for the user that lists three kinds of parts: copied, initialised
     // at random, and left out because the run has no such parameters. If trained attention parameters were left out,
-    // logs a warning. Two differences are allowed: the run may have fewer layers
-    // than the weights, and a run whose kind of attention does not support rotary positions may have a position table
-    // instead. Throws BadInput if any other size differs.
+    // logs a warning. Two differences are allowed: the run may have fewer layers than the weights, and a run whose kind
+    // of attention does not support rotary positions may have a position table instead. Throws BadInput if any other
+    // size differs.
     std::string give_weights(Run& run) const;
 
     // Opens the folder of a run or of a Hugging Face checkpoint. Throws BadInput if the folder is neither.

@@ -39,8 +39,8 @@ class Training {
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
 
-    // Sets the limits in `options`: `steps` (0: not given) and `minutes` (0: no limit; negative: not given). If neither is
-    // given, a new run stops after 10 minutes, and a resumed run at the end of its schedule.
+    // Sets the limits in `options`: `steps` (0: not given) and `minutes` (0: no limit; negative: not given). If neither
+    // is given, a new run stops after 10 minutes, and a resumed run at the end of its schedule.
     void limit(std::int64_t steps, double minutes);
     // Returns the trainer, which the first call creates from the current `options`. After its first step, a new run
     // creates its folder.

@@ -21,7 +21,8 @@ struct UniVaeSettings : RunSettings {
     std::string latent_sizes = "32", latent_at, kinds_by_layer;
     double beta = 1;  // maximum of the weight of the KL in the schedule kl_schedule
     std::string kl_schedule = "linear";
-    // The share of the schedule before which latents have almost no noise, and the share over which the noise then grows.
+    // The share of the schedule before which latents have almost no noise, and the share over which the noise then
+    // grows.
     double noise_from = 0, noise_over = 0;
     double word_dropout = 0;
     bool pairs = false;

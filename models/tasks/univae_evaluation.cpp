@@ -110,8 +110,8 @@ HeldOut held_out_losses(const UniVae& model, const Sentences& sentences, Objecti
         tape.begin("held out");
         return model.encode(tape, batch, &noise);
     };
-    // For each latent layer, the z of the sentence before the batch. The first sentence of all is measured with the z of
-    // the last sentence of its group.
+    // For each latent layer, the z of the sentence before the batch. The first sentence of all is measured with the z
+    // of the last sentence of its group.
     Vectors before;
     // of_group: for each group of sentences, the numbers of sentences and of target tokens; the sums of the losses with
     // the sample, with the mean and with the z of another sentence; the KL of each layer.

@@ -59,9 +59,8 @@ class Beams {
 
     const SearchRules& rules_;
     const SearchOptions& options_;
-    std::size_t width_;
-    int length_ = 0;
-    // width_: maximum number of beams; length_: number of tokens of each beam
+    std::size_t width_;  // maximum number of beams
+    int length_ = 0;     // number of tokens of each beam
     std::vector<Beam> beams_;
     Hypotheses finished_;
     std::vector<std::size_t> sample_;  // for each beam, the number of its sample; empty in beam search

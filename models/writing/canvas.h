@@ -48,8 +48,8 @@ struct CanvasOptions {
     // true: a round inserts into every slot that does not end, except slots that `threshold` excludes; false: only into
     // the slot with the largest p(l) p(c|l)
     bool parallel = false;
-    // If `parallel`: the best slot, and slots with p(c|l) >= threshold, get a token. In masked diffusion, the best hidden
-    // place, and those whose most likely token has a probability >= threshold; -1: not given.
+    // If `parallel`: the best slot, and slots with p(c|l) >= threshold, get a token. In masked diffusion, the best
+    // hidden place, and those whose most likely token has a probability >= threshold; -1: not given.
     double threshold = -1;
     double end_penalty = 0;  // beta, which is subtracted from log p(end|l), the score of ending slot l
     double sure_end = 0;     // a slot ends if p(end|l) >= sure_end and also log p(end|l) - beta >= log p(c|l)

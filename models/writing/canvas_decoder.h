@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Base class of the decoders of insertion and of masked diffusion. They write the target of a source in any order, and
-// compute rows of all its canvas (the tokens that are already there) in every pass. If the model has an encoder, each
-// source is encoded once.
+// Base class of the decoders of insertion and of masked diffusion. They write the target of a source in any order. Its
+// canvas consists of the tokens that are already there. If the model has an encoder, each source is encoded once.
 #pragma once
 #include <memory>
 
@@ -20,8 +19,8 @@ class CanvasDecoder {
           tape_(arena_, net.head_stack().storage()) {
         if (const EncoderDecoder* two = net.two_stacks()) reader_ = std::make_unique<EncoderReader>(*two, options);
     }
-    // Makes a batch with its masks. If the sources are encoded, document i belongs to source sources[i]. If `sources` is
-    // empty, the batch does not use what is stored.
+    // Makes a batch with its masks. If the sources are encoded, document i belongs to source sources[i]. If `sources`
+    // is empty, the batch does not use what is stored.
     Batch batch_of(const std::vector<Example>& examples, const std::vector<int>& sources = {}) const {
         Batch batch = pack(examples, 1);
         if (reader_ && !memory_.layers.empty() && !sources.empty()) reader_->attach(batch, memory_, sources);

@@ -11,8 +11,8 @@ namespace masquerade {
 
 class Shortlists {
   public:
-    // Prepares lists of the `width` best of V tokens for each of `rows` rows. Their logits are on `device`, which must be
-    // the same in all calls. Allocates memory if these lists need more than all earlier lists.
+    // Prepares lists of the `width` best of V tokens for each of `rows` rows. Their logits are on `device`, which must
+    // be the same in all calls. Allocates memory if these lists need more than all earlier lists.
     void prepare(int rows, int width, int V, Device device);
     // Computes the lists of logits (rows,V) on the device. The call can be a part of a captured graph.
     void compute(const View& logits);

@@ -35,7 +35,8 @@ class PrefixSlots {
 
     Slots slots_;
     int written_ = 0;
-    // For each prefix of the current step, its slot in the decoding states, and its source; empty before the first step.
+    // For each prefix of the current step, its slot in the decoding states, and its source; empty before the first
+    // step.
     std::vector<int> slot_of_, sources_;
     // The slots to which step() refers: slot_of_ or, after follow_with_copies(), the slots of the copies.
     std::vector<int> used_;

@@ -54,8 +54,8 @@ class UniVaeDecoder {
     // Only for models that insert words or un-hide tokens: returns the texts of each request, and the round in which
     // each token was written. A text has at most options.maximum - 1 tokens, because the maximum includes [SEP].
     // Insertion writes one text for each request. It uses SearchOptions::canvas, `maximum` and `forbidden`, and throws
-    // BadUsage if the options ask for beams or samples. Masked diffusion (models/writing/unmask.h) writes the samples of
-    // each request or, if options.samples is 0, one text. It throws BadUsage as check_unmasking() does, and if the
+    // BadUsage if the options ask for beams or samples. Masked diffusion (models/writing/unmask.h) writes the samples
+    // of each request or, if options.samples is 0, one text. It throws BadUsage as check_unmasking() does, and if the
     // options choose among lengths.
     std::vector<std::vector<Written>> in_any_order(const std::vector<DecodeRequest>& requests, SearchOptions options,
                                                    std::uint64_t seed);

@@ -186,7 +186,7 @@ TEST_CASE("gemm of bf16 agrees with its definition in every form, order and size
         }
 }
 
-TEST_CASE("gemm of bf16: any strides, any alignment, the same bits") {
+TEST_CASE("gemm of bf16: by rows or by columns, any distance, any alignment, the same bits") {
     const std::int64_t m = 70, n = 50, k = 100;
     in_every_form([&] {
         Target<float> plain(m, n, 0);
@@ -209,6 +209,8 @@ TEST_CASE("gemm of bf16: any strides, any alignment, the same bits") {
         gemm(m, n, k, row.factor(), b0.factor(), c.product());
         gemm(1, n, k, row.factor(), b0.factor(), one.product());
         CHECK(different(c, m - 1, 0, one) == 0);
+        CHECK_THROWS_WITH_AS(gemm(m, n, k, Stored(m, k, 2 * k, 2).fill(1).factor(), b0.factor(), plain.product()),
+                             doctest::Contains("one of the two must be 1"), Error);
     });
 }
 

@@ -354,12 +354,14 @@ TEST_CASE("a tokenizer that was written is read as it was") {
 
     // Special tokens are added even if the file does not list them.
     Vocabulary plain({"[UNK]", "a", "\"\\\u4e2d", "[SEP]", ""});
-    folder.write("tokenizer.json", tokenizer_json(WordPiece(plain)));
+    folder.write("tokenizer.json", tokenizer_json({plain, {}, {{"a", 1}}}));
     HuggingFace again = read_tokenizer_json(path);
     CHECK(tokens_of(again.vocabulary) == tokens_of(plain));
     CHECK(again.notes.size() == 1);  // no post_processor adds [CLS] and [SEP]; without [CLS], none is written
-    REQUIRE(again.added.size() == 2);
-    CHECK(again.added[1].text == "[SEP]");
+    REQUIRE(again.added.size() == 3);
+    CHECK(again.added[0].text == "[UNK]");
+    CHECK(again.added[1].text == "a");
+    CHECK(again.added[2].text == "[SEP]");
 }
 
 TEST_CASE("what tokenizer.json cannot say is not written") {

@@ -38,10 +38,10 @@ HuggingFace read_tokenizer_json(const std::string& path);
 
 // Returns the text of a tokenizer.json that the library can load (Tokenizer.from_file). The special tokens of the
 // vocabulary become added tokens even if tokenizer.added() lacks them, so the library recognises them in text and skips
-// them when decoding. tokenizer.json cannot express Rules::google; for a tokenizer with these rules, the library's results differ
-// in the characters that characters.h lists (enum Rules). If several tokens are equal, only the last one is written, as
-// by transformers. The ids of the earlier ones are only in vocab.txt; read_tokenizer_json() finds them there if
-// vocab.txt is in the same folder.
+// them when decoding. tokenizer.json cannot express Rules::google; for a tokenizer with these rules, the library's
+// results differ in the characters that characters.h lists (enum Rules). If several tokens are equal, only the last one
+// is written, as by transformers. The ids of the earlier ones are only in vocab.txt; read_tokenizer_json() finds them
+// there if vocab.txt is in the same folder.
 std::string tokenizer_json(const WordPiece& tokenizer);
 
 // Returns the files vocab.txt, tokenizer.json and tokenizer_config.json, for transformers and read_tokenizer(). The map

@@ -8,7 +8,8 @@
 //   patterns  HEADS PATTERN, separated by "|"; if several entries name the same head, the last one counts
 //   HEADS     I:J, the heads from I to before J, indexed as in Python
 //   PATTERN   "full" (all that the mask allows), or one or more KEY=NUMBER
-//   KEY       window, dilation, stride, globals, block, before or last: the fields of SegmentPattern. A row sees a position if the window, the stride, the globals or the blocks allow it.
+//   KEY       window, dilation, stride, globals, block, before or last: the fields of SegmentPattern. A row sees a
+//             position if the window, the stride, the globals or the blocks allow it.
 //             The default is window=0 (a row sees its own position) or, with a block and no stride, no window.
 //
 // Heads that `patterns` does not name see all that the mask allows. If `patterns` is empty, the first half of all heads

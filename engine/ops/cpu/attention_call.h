@@ -31,8 +31,8 @@ struct AttentionCall {
     const std::vector<DocumentRange>& documents;
     const std::vector<char>& covered;  // for each query row: whether a query segment contains it
 
-    // Throws Error if the shapes or the segment graph are not valid. `joins` says whether a DocumentRange may have several
-    // documents. An AttentionCall is valid until the same thread
+    // Throws Error if the shapes or the segment graph are not valid. `joins` says whether a DocumentRange may have
+    // several documents. An AttentionCall is valid until the same thread
     // constructs another one, because both use the same memory.
     AttentionCall(const char* op, const View& q, const Views& kv, const SegmentGraph& graph, const AttentionRule& rule,
                   const View& lse, bool joins = false);

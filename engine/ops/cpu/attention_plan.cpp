@@ -59,10 +59,10 @@ struct LanesOfSegment {
 };
 
 // Adds the runs of key segment `index` for the lanes of one query segment, that is, its ranges of keys that the same
-// lanes see. This function is for a key segment of which some of these lanes do not see all keys. At each position where
-// a query begins or stops seeing keys, the bit of this query is toggled. Between two neighbouring positions of this
-// kind, the queries whose bits are set see the keys. The time depends mainly on the number of runs, not on the number of
-// keys, so that narrow windows are cheap.
+// lanes see. This function is for a key segment of which some of these lanes do not see all keys. At each position
+// where a query begins or stops seeing keys, the bit of this query is toggled. Between two neighbouring positions of
+// this kind, the queries whose bits are set see the keys. The time depends mainly on the number of runs, not on the
+// number of keys, so that narrow windows are cheap.
 void add_toggled_runs(const SegmentGraph& graph, const LanesOfSegment& some, int index, int first_channel,
                       DocumentPlan& plan, QueryBlock& block) {
     const KeySegment& key = graph.keys[index];
@@ -110,7 +110,8 @@ void add_runs(const SegmentGraph& graph, const LanesOfSegment& some, int from, D
 
 // Returns the end of the range of query segments, from s on, that share one block. Each of them belongs to another
 // document than the one before (the documents were joined), their rows follow one another and fit into the lanes, and
-// each sees the same rows, as a whole, as its first key segment. A lane still adds its keys in the order of its own list.
+// each sees the same rows, as a whole, as its first key segment. A lane still adds its keys in the order of its own
+// list.
 int end_of_shared_block(const SegmentGraph& graph, DocumentRange document, int s) {
     const auto sees_first = [&](const QuerySegment& q) {
         return q.begin < q.end && q.sees_begin < q.sees_end && sees_whole(q, graph.sees[q.sees_begin]);

@@ -52,6 +52,10 @@ GemmGrid choose_grid(std::int64_t m, std::int64_t n, std::int64_t most, std::int
 }
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Factor a, Factor b, Product c) {
+    for (const Factor& f : {a, b})
+        if (f.row != 1 && f.column != 1)
+            throw Error("gemm: a factor has steps of ", f.row, " and ", f.column,
+                        " numbers from row to row and from column to column; one of the two must be 1");
     if (!runs_fast(a.dtype))
         return for_reference_type(a.dtype, [&]<class A>(A) {
             const auto *of_a = static_cast<const A*>(a.data), *of_b = static_cast<const A*>(b.data);

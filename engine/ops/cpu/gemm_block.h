@@ -27,9 +27,9 @@ struct Place {
     const float* bias;
 };
 
-// Computes `rows` rows and `width` vectors of C from packed rows of A and a packed panel of B, whose numbers have type S.
-// `across` selects one of the two layouts of a packed A (see pack_a()). Meanwhile, the memory that `soon` describes is
-// prefetched.
+// Computes `rows` rows and `width` vectors of C from packed rows of A and a packed panel of B, whose numbers have type
+// S. `across` selects one of the two layouts of a packed A (see pack_a()). Meanwhile, the memory that `soon` describes
+// is prefetched.
 template <int rows, int width, bool across, class S>
 void tile(std::int64_t depth, const float* a, const void* panel, const Place& to, Walk& soon) {
     const S* b = static_cast<const S*>(panel);

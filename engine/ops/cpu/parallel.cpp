@@ -157,11 +157,11 @@ void set_threads(int count) { chosen_threads = count > 0 ? count : allowed_threa
 namespace detail {
 
 void run_pieces(std::int64_t pieces, void (*piece)(void*, std::int64_t), void* context) {
-    static Pool pool;
     if (pieces <= 1 || inside_piece || threads() == 1) {
         for (std::int64_t i = 0; i < pieces; i++) piece(context, i);
         return;
     }
+    static Pool pool;
     pool.run(pieces, piece, context, int(std::min<std::int64_t>(pieces, threads())));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Included by vector.h and, for each instruction set, by gemm_pack.h, into a namespace that has `lanes`, the floats in a
-// vector register, and Vector, `lanes` floats. Defines further types of vectors, and the transpose of `lanes` vectors.
+// Included by vector.h and, for each instruction set, by gemm_pack.h, into a namespace that has `lanes`, the floats in
+// a vector register, and Vector, `lanes` floats. Defines further types of vectors, and the transpose of `lanes`
+// vectors.
 
 typedef float LooseVector __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 typedef std::uint32_t Bits __attribute__((vector_size(4 * lanes)));

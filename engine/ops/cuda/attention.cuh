@@ -85,8 +85,8 @@ struct Rows {
 // share a draw. slot_of() is its own inverse.
 HD constexpr int slot_of(int j) { return (j & ~31) | (j & 6) << 2 | (j >> 2 & 6) | (j & 1); }
 
-// Copies rows of global memory, which are `stride` numbers apart, to tiles of M rows and W columns. If `keys` is set, row
-// i of global memory is stored in row slot_of(i) of the tile.
+// Copies rows of global memory, which are `stride` numbers apart, to tiles of M rows and W columns. If `keys` is set,
+// row i of global memory is stored in row slot_of(i) of the tile.
 template <class Sizes, bool keys, int M, int W = Sizes::W, class S = typename Sizes::S>
 class RowCopies {
     static constexpr int threads = Sizes::threads, packet = per_packet<S>, across = W / packet;
@@ -141,8 +141,8 @@ class RowCopies {
 // shared memory (slot_of()). If no query row of the warp sees a key of group b, bit b of `groups` is 0, and the group
 // is left out: its sums have no defined values.
 //
-// multiply_rows: result(i, n) = sum over d < columns of left(i, d) right(n, d). `left` are the Areas of the warp's query
-// rows. If the sizes are not exact, the sum is added to `sum` instead, as a chunk of a longer sum.
+// multiply_rows: result(i, n) = sum over d < columns of left(i, d) right(n, d). `left` are the Areas of the warp's
+// query rows. If the sizes are not exact, the sum is added to `sum` instead, as a chunk of a longer sum.
 template <class Sizes, class Left, class S, int K, int W>
 __device__ void multiply_rows(float (&sum)[K / 8][4], const Left& left, const Rows<S, K, W>& right, unsigned groups,
                               int columns) {
@@ -259,8 +259,9 @@ struct TwoRows {
         for (int r = 0; r < 2; r++)
             document[r] = std::uint32_t(of_document[r]), position[r] = std::uint32_t(of_position[r]);
     }
-    // Reads to_a[r] = a[at + step r] and to_b[r] = b[at + step r] for the rows that are there, and 0 for the others. `at`
-    // belongs to row `first`. The four lanes that have the same rows share the work: each of them reads one number.
+    // Reads to_a[r] = a[at + step r] and to_b[r] = b[at + step r] for the rows that are there, and 0 for the others.
+    // `at` belongs to row `first`. The four lanes that have the same rows share the work: each of them reads one
+    // number.
     template <class T>
     __device__ void read(const T* a, const T* b, std::int64_t at, int step, T (&to_a)[2], T (&to_b)[2]) const {
         const unsigned lane = threadIdx.x % 32, r = lane % 2;
@@ -354,8 +355,9 @@ __device__ void each_chunk(int chunks, bool ahead, Load load, LoadNext load_next
     }
 }
 
-// Stores x and y in columns c and c + 1 of a row or, if `add` is set, adds them to the old numbers. `to` points to column
-// c. The row has `columns` columns; numbers beyond its end are not stored. If Sizes::exact is set, there are none.
+// Stores x and y in columns c and c + 1 of a row or, if `add` is set, adds them to the old numbers. `to` points to
+// column c. The row has `columns` columns; numbers beyond its end are not stored. If Sizes::exact is set, there are
+// none.
 template <class Sizes, class S>
 __device__ void put_two(S* to, int c, float x, float y, int columns, bool aligned, bool add) {
     const bool first = Sizes::exact || c < columns, second = Sizes::exact || c + 1 < columns;
@@ -443,9 +445,9 @@ class TableKeeper {
 inline TableKeeper tables_of_graphs;
 
 // Calls f(sizes) with the TileSizes for heads of D columns and numbers of type S. In bf16, heads of 32, 64 and 128
-// columns have sizes of their own, which are exact. A block usually has tiles of 64 query rows. Short query segments leave
-// many rows of such tiles unused. If tiles of 16 rows need less than half as many rows in total, a block for heads of 32
-// or 64 columns has one warp and tiles of 16 query rows.
+// columns have sizes of their own, which are exact. A block usually has tiles of 64 query rows. Short query segments
+// leave many rows of such tiles unused. If tiles of 16 rows need less than half as many rows in total, a block for
+// heads of 32 or 64 columns has one warp and tiles of 16 query rows.
 template <class S, class F>
 void for_tile_sizes(int D, const SegmentGraph& graph, F f) {
     if constexpr (sizeof(S) == 4) {

@@ -24,9 +24,9 @@ struct BackwardInput {
 //     delta = sum_j p_j dp_j,    ds_j = p_j (dp_j - delta) / sqrt(D), the gradient of q.k_j
 //
 // If a query tile has only one visit, that is, sees keys of only one key tile, delta is computed from the p_j and dp_j
-// of this visit. In a row that sees only one key, p is set to 1, and ds_j is then exactly 0. Otherwise the kernel for dq
-// needs a delta before it knows all p_j and dp_j. It takes c = dy.y, which differs from delta because y is rounded to S,
-// and corrects the result. The sum of p is 1, so
+// of this visit. In a row that sees only one key, p is set to 1, and ds_j is then exactly 0. Otherwise the kernel for
+// dq needs a delta before it knows all p_j and dp_j. It takes c = dy.y, which differs from delta because y is rounded
+// to S, and corrects the result. The sum of p is 1, so
 //     delta - c = sum_j p_j (dp_j - c),    dq = (sum_j p_j (dp_j - c) k_j - (delta - c) sum_j p_j k_j) / sqrt(D)
 // and the kernel computes these three sums in one loop.
 struct Delta {};
@@ -162,8 +162,8 @@ struct Place {
     }
 };
 
-// Returns the sum of x[d] y[d] for a quarter of all d < D; t < 4 selects the quarter. If `aligned` is set, x and y begin
-// at multiples of 16 bytes.
+// Returns the sum of x[d] y[d] for a quarter of all d < D; t < 4 selects the quarter. If `aligned` is set, x and y
+// begin at multiples of 16 bytes.
 template <class S>
 __device__ float part_of_product(const S* x, const S* y, int D, int t, bool aligned) {
     float sum = 0;

@@ -18,9 +18,10 @@ struct ForwardTiles {
     } stage[Sizes::stages];
 };
 
-// The sums of one warp: 16 query rows and W columns of y. `top`, `level` and `total` belong to the lane's two rows. `top`
-// is the largest product q.k so far, and `level` is scale2 top (0 if the row has seen no key yet), so exp(scale (s - top))
-// is 2^(scale2 s - level). `total` is the sum of exponentials, over only those keys whose scores are in this lane.
+// The sums of one warp: 16 query rows and W columns of y. `top`, `level` and `total` belong to the lane's two rows.
+// `top` is the largest product q.k so far, and `level` is scale2 top (0 if the row has seen no key yet), so exp(scale
+// (s - top)) is 2^(scale2 s - level). `total` is the sum of exponentials, over only those keys whose scores are in this
+// lane.
 template <class Sizes>
 struct ForwardSums {
     using S = typename Sizes::S;

@@ -52,8 +52,8 @@ struct TilePlanner {
     std::vector<int> tile_of[4];     // tile_of[s][row]: the key tile that contains this row of key/value tensor s
     std::vector<int> key_tile_of;    // for each visit (pair of a query tile and a key tile): the key tile
     std::vector<int> query_tile_of;  // for each visit (pair of a query tile and a key tile): the query tile
-    // seen_in_tile[t * queries_a_tile + i] has a bit for each key of key tile t; it is set if row i of the current query
-    // tile sees the key.
+    // seen_in_tile[t * queries_a_tile + i] has a bit for each key of key tile t; it is set if row i of the current
+    // query tile sees the key.
     std::vector<std::uint64_t> seen_in_tile;
     std::vector<int> touched;      // the key tiles of which some row of the current query tile sees a key
     std::vector<char> is_touched;  // for each key tile, whether it is in `touched`

@@ -109,8 +109,8 @@ inline float* memory_of_chunks(std::int64_t count, bool late) {
     return static_cast<float*>(all.memory[all.sums.size()].reserve(std::size_t(count) * sizeof(float)));
 }
 
-// Computes up to most_sums_of_op sums in one launch: now or, if `late` is set, when add_late_sums() is called. No two of
-// them, and none that is left already, may have the same `to`.
+// Computes up to most_sums_of_op sums in one launch: now or, if `late` is set, when add_late_sums() is called. No two
+// of them, and none that is left already, may have the same `to`.
 inline void add_chunks(std::initializer_list<ChunkSum> sums, bool late) {
     if (late)
         late_sums().sums.insert(late_sums().sums.end(), sums);

@@ -17,8 +17,8 @@ namespace masquerade::DEVICE {
 constexpr int rows_per_chunk = 64;
 
 // The number of columns that a lane sums: those of one packet of 16 bytes if all terms are computed from elements of
-// the same matrices (MatrixTerm), whose rows all begin at a multiple of 16 bytes, else 1. In this file, a `term` is the function
-// of (row, column) whose values are summed.
+// the same matrices (MatrixTerm), whose rows all begin at a multiple of 16 bytes, else 1. In this file, a `term` is the
+// function of (row, column) whose values are summed.
 template <class... Terms>
 constexpr int columns_of_lane = 1;
 template <class S, class A, int count, class... F>
@@ -33,8 +33,8 @@ bool terms_in_packets(const MatrixTerm<S, A, count, F>& term, const MatrixTerm<S
     return std::all_of(term.matrices, term.matrices + count, aligned) && (term.has_same_matrices(others) && ...);
 }
 
-// Adds term t(row, c + k) to sums[t][k], for all terms and k < n. If n is not 1, the terms are MatrixTerms that have the
-// same matrices.
+// Adds term t(row, c + k) to sums[t][k], for all terms and k < n. If n is not 1, the terms are MatrixTerms that have
+// the same matrices.
 template <class A, int n, class Term, class... Others>
 __device__ void add_terms(std::int64_t row, int c, A (&sums)[1 + sizeof...(Others)][n], const Term& term,
                           const Others&... others) {
@@ -60,8 +60,8 @@ __device__ void add_terms(std::int64_t row, int c, A (&sums)[1 + sizeof...(Other
 }
 
 // Writes the sums of the columns c to c + n - 1 of one chunk of 64 rows to `parts`, for each term a row of `width`
-// numbers. All terms are summed in one pass, which reads each matrix once. `width` is a
-// multiple of n, so that every lane can write its n sums as whole packets of 16 bytes if n is not 1.
+// numbers. All terms are summed in one pass, which reads each matrix once. `width` is a multiple of n, so that every lane
+// can write its n sums as whole packets of 16 bytes if n is not 1.
 template <int n, class A, class... Terms>
 __device__ void sum_chunk(std::int64_t chunk, int c, std::int64_t rows, int width, A* parts, const Terms&... terms) {
     constexpr int count_of_terms = sizeof...(Terms);
@@ -80,7 +80,8 @@ __global__ void __launch_bounds__(32) chunk_sums_kernel(std::int64_t rows, int w
 }
 
 // Calls start(chunks, width, parts), which launches a kernel that sums the chunks of rows for all sums. Lanes sum n
-// columns each, and `width` is the number of columns, rounded up to a multiple of n. Then adds the sums of the chunks, at once or later (Grad::late).
+// columns each, and `width` is the number of columns, rounded up to a multiple of n. Then adds the sums of the chunks,
+// at once or later (Grad::late).
 template <int n, class... Terms, class Start>
 void launch_chunk_sums(std::int64_t rows, int columns, Start start, const ColumnSum<float, Terms>&... sums) {
     const std::int64_t chunks = (rows + rows_per_chunk - 1) / rows_per_chunk;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Loops whose counter is a constant in each of their turns. Instructions can contain it, and no compiler leaves the loop
-// as it is, as it may with `#pragma unroll`.
+// Loops whose counter is a constant in each of their turns. Instructions can contain it, and no compiler leaves the
+// loop as it is, as it may with `#pragma unroll`.
 #pragma once
 #include <type_traits>
 #include <utility>

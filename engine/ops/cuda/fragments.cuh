@@ -15,8 +15,8 @@
 
 namespace masquerade::DEVICE {
 
-// d = a b + c on the tensor cores, for matrices a (16,16), b (16,8), c and d (16,8); c and d may be the same array. With
-// g = lane / 4 and t = lane % 4, a lane passes these elements (PTX manual, mma.sync.m16n8k16, fragments of .bf16):
+// d = a b + c on the tensor cores, for matrices a (16,16), b (16,8), c and d (16,8); c and d may be the same array.
+// With g = lane / 4 and t = lane % 4, a lane passes these elements (PTX manual, mma.sync.m16n8k16, fragments of .bf16):
 //     a[0], a[1]  a(g, 2t), a(g + 8, 2t); the upper half of each word is the element in the next column
 //     a[2], a[3]  a(g, 2t + 8), a(g + 8, 2t + 8); the upper half of each word is the element in the next column
 //     b[0], b[1]  b(2t, g), b(2t + 8, g); the upper half of each word is the element in the next row
@@ -81,10 +81,10 @@ struct Matrices {
 
 // A place in a tile in shared memory, whose rows are `stride` numbers apart. at<i, j>() returns the four 8 x 8 matrices
 // of the 16 x 16 area that begins i rows below and j columns to the right of the place. Matrix 0 is the upper left
-// quarter of the area, and matrix 3 the lower right one. If `right_first` is set, matrix 1 is the upper right and matrix
-// 2 the lower left quarter; otherwise matrix 1 is the lower left and matrix 2 the upper right quarter. If `transposed` is
-// set, each matrix is transposed. The rows of a bf16 tile must be aligned to 16 bytes. i and j are constants, so that
-// they become part of the instruction, and one address serves all areas of a tile.
+// quarter of the area, and matrix 3 the lower right one. If `right_first` is set, matrix 1 is the upper right and
+// matrix 2 the lower left quarter; otherwise matrix 1 is the lower left and matrix 2 the upper right quarter. If
+// `transposed` is set, each matrix is transposed. The rows of a bf16 tile must be aligned to 16 bytes. i and j are
+// constants, so that they become part of the instruction, and one address serves all areas of a tile.
 template <class S, int stride, bool right_first, bool transposed>
 class Areas {
 #if defined(__CUDA_ARCH__)
@@ -139,8 +139,8 @@ class Areas {
 };
 
 // Computes d += a B, for a (16,16) and B (16,8), or d = a B if `begins` is set. The four matrices of `a` are its
-// quarters, in the order upper left, lower left, upper right, lower right. `b` contains two matrices B, and `half` (0 or
-// 1) selects one of them. Matrix 2 * half of `b` is the transpose of the upper 8 rows of B, and the next matrix the
+// quarters, in the order upper left, lower left, upper right, lower right. `b` contains two matrices B, and `half` (0
+// or 1) selects one of them. Matrix 2 * half of `b` is the transpose of the upper 8 rows of B, and the next matrix the
 // transpose of the lower 8 rows.
 //
 // Tensor cores truncate their sums instead of rounding them. If the six products of float parts were added to d on the
@@ -171,8 +171,8 @@ __device__ void multiply_matrices(float (&d)[4], const Matrices<S>& a, const Mat
 }
 
 // Begins copies of 16 bytes from global memory to shared memory. begin<n>(from, there) copies to element n behind `to`,
-// or, if `there` is not set, sets the 16 bytes to 0 and does not read `from`. n is a constant, so that it becomes part of
-// the instruction. All addresses must be aligned to 16 bytes. The calling thread may read the bytes after
+// or, if `there` is not set, sets the 16 bytes to 0 and does not read `from`. n is a constant, so that it becomes part
+// of the instruction. All addresses must be aligned to 16 bytes. The calling thread may read the bytes after
 // wait_for_copies() has returned. Other threads may read the bytes after a barrier that follows wait_for_copies().
 template <class S>
 class AsyncCopies {

@@ -18,8 +18,9 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, DeviceFactor a, Device
           const View& bias = {});
 
 // Computes the gradients of w(O,I) and b(O) in y(M,O) = x(M,I) w^T + b: dw = dy^T x, and db = the column sums of dy, in
-// float. dy may be a part of the columns of a matrix. dw or db may be absent. If both are wanted, cuBLASLt computes them together, if it can. Otherwise, and with
-// ProductRule::deterministic, db is summed in the same order as on the CPU.
+// float. dy may be a part of the columns of a matrix. dw or db may be absent. If both are wanted, cuBLASLt computes
+// them together, if it can. Otherwise, and with ProductRule::deterministic, db is summed in the same order as on the
+// CPU.
 void weight_gradients(const DeviceFactor& dy, const View& x, const Grad& dw, const Grad& db);
 
 }  // namespace masquerade::DEVICE

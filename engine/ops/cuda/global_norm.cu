@@ -15,8 +15,8 @@ constexpr int at_once = 1024, fetchers = at_once / per_packet<float>;
 
 struct Sums {};
 
-// A warp sums the squares of eight chunks, with four lanes for each. On the CPU, sum(OneLane) (math/lanes.h) computes 16
-// partial sums. Here, each lane reads four neighbouring numbers at a time and computes four of the partial sums. The
+// A warp sums the squares of eight chunks, with four lanes for each. On the CPU, sum(OneLane) (math/lanes.h) computes
+// 16 partial sums. Here, each lane reads four neighbouring numbers at a time and computes four of the partial sums. The
 // lanes then add them in the same pairs as sum(OneLane).
 struct SumOfSquares {
     static constexpr int chunks_of_warp = 8, lanes_of_chunk = 4, group = 4;

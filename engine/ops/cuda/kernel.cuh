@@ -16,8 +16,8 @@
 
 namespace masquerade::DEVICE {
 
-// Returns the name of a kernel for messages: "masquerade::cuda::points_kernel<...>". clang++ writes it without the template
-// arguments, and with & in front.
+// Returns the name of a kernel for messages: "masquerade::cuda::points_kernel<...>". clang++ writes it without the
+// template arguments, and with & in front.
 template <auto kernel>
 std::string name_of_kernel() {
     const std::string all = __PRETTY_FUNCTION__, before = "kernel = ";

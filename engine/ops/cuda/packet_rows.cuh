@@ -102,19 +102,19 @@ HD void store(GroupLanes<count> lanes, int n, PacketRow<T> to, bool add, F f) {
     });
 }
 template <int count, class T, class F>
-HD void store_two(GroupLane<count> lane, int, PacketRow<T> x, bool add_x, PacketRow<T> y, bool add_y, F f) {
+HD void store_two(GroupLane<count> lane, int, PacketRow<T> x, PacketRow<T> y, F f) {
     float first[count], second[count];
     each_of<count>(0, [&](auto k) {
         const auto two = f(k);
         first[k] = two.first, second[k] = two.second;
     });
-    store(lane, count, x, add_x, [&](int k) { return first[k]; });
-    store(lane, count, y, add_y, [&](int k) { return second[k]; });
+    store(lane, count, x, false, [&](int k) { return first[k]; });
+    store(lane, count, y, false, [&](int k) { return second[k]; });
 }
 template <int count, class T, class F>
-HD void store_two(GroupLanes<count> lanes, int n, PacketRow<T> x, bool add_x, PacketRow<T> y, bool add_y, F f) {
+HD void store_two(GroupLanes<count> lanes, int n, PacketRow<T> x, PacketRow<T> y, F f) {
     each_group(lanes, n, [&](int begin) {
-        store_two(GroupLane<count>(), count, x + begin, add_x, y + begin, add_y, [&](auto k) { return f(begin + k); });
+        store_two(GroupLane<count>(), count, x + begin, y + begin, [&](auto k) { return f(begin + k); });
     });
 }
 // The width D of a head is a multiple of `count`, so that a group belongs to one head.
