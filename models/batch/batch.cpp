@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "engine/base/memory.h"
+
 namespace masquerade {
 namespace {
-
-int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
 // Returns the lengths of the inert (padding) documents, which follow the real documents of a batch. `rows` and
 // `documents` are the numbers of real rows and documents. The total number of rows, real and inert, is a multiple of

@@ -358,7 +358,7 @@ const Family& find_family(const std::string& name) {
     for (const Family& kind : families())
         if (kind.name == name) return kind;
     for (const Family& kind : families())
-        if (std::count(kind.objectives.begin(), kind.objectives.end(), name) > 0) return kind;
+        if (contains(kind.objectives, name)) return kind;
     Strings known = names_of(families());
     for (const Family& kind : families()) append(known, kind.objectives);
     const std::string meant = did_you_mean(clipped(name), known);

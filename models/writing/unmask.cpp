@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/base/error.h"
+#include "engine/base/named.h"
 #include "models/writing/search.h"
 #include "models/writing/token_scores.h"
 
@@ -272,10 +273,7 @@ void check_unmasking(const SearchOptions& s) {
         throw BadUsage("--lengths L tries the L most likely lengths, and samples draw their length: leave out one");
     if (o.choice_temperature != 0 && order_of(s) == "random")
         throw BadUsage("--choice-temperature is for an order that is not random: give --order confidence, for example");
-    const auto is_in = [](const std::string& name, const Strings& names) {
-        return std::find(names.begin(), names.end(), name) != names.end();
-    };
-    if ((!o.order.empty() && !is_in(o.order, unmask_orders())) || !is_in(o.plan, unmask_plans()) ||
+    if ((!o.order.empty() && !contains(unmask_orders(), o.order)) || !contains(unmask_plans(), o.plan) ||
         !(o.choice_temperature >= 0) || !(o.remask >= 0 && o.remask <= 1) || o.per_pass < 0 || o.steps < 0 ||
         o.steps > 65535 || o.block < 0)
         throw Error(

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "engine/nn/attention/attention.h"
+#include "engine/base/named.h"
 #include "engine/tape/rehearsal.h"
 #include "engine/tape/trace.h"
 #include "models/masks/mask.h"
@@ -155,7 +156,7 @@ void measure_kinds(Bench& bench, const AttentionCase& o) {
         }
         times.push_back(time), memories.push_back(memory);
     };
-    const auto asked = [&](const std::string& name) { return std::count(o.kinds.begin(), o.kinds.end(), name) > 0; };
+    const auto asked = [&](const std::string& name) { return contains(o.kinds, name); };
     measure(find_attention("softmax"));
     for (const AttentionKind& kind : attention_kinds())
         if (kind.name != std::string("softmax") && (asked("all") || asked(kind.name))) measure(kind);

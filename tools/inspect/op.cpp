@@ -111,7 +111,7 @@ class OnNumbers {
         Numbers before;  // the numbers that are given; empty: an output
     };
 
-    bool asks_for(const std::string& name) const { return std::count(seen_.begin(), seen_.end(), name) > 0; }
+    bool asks_for(const std::string& name) const { return contains(seen_, name); }
     const std::string* word(const std::string& name) {
         if (!asks_for(name)) seen_.push_back(name);
         const auto found = words_.find(name);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/base/named.h"
 #include "data/grammar.h"
 #include "models/runs/target_run.h"
 
@@ -62,8 +63,7 @@ constexpr std::int64_t step = 1;  // the last step of a schedule with one step, 
 bool describes_model(const Strings& words) {
     if (words.empty()) return false;
     for (const Family& kind : families())
-        if (words[0] == kind.name || std::count(kind.objectives.begin(), kind.objectives.end(), words[0]) > 0)
-            return true;
+        if (words[0] == kind.name || contains(kind.objectives, words[0])) return true;
     return words[0].find('=') != std::string::npos;
 }
 

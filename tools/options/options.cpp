@@ -63,9 +63,9 @@ Option Option::between(std::int64_t least, std::int64_t most) const { return opt
 Option Option::between(double least, double most) const { return option_->check(range(least, most)); }
 Option Option::one_of(const Strings& words) const {
     const auto check = [=](const std::string& word) {
-        const bool known = std::count(words.begin(), words.end(), word) > 0;
-        return known ? ""
-                     : text("expected ", words.size() > 1 ? "one of " : "", joined(words), ", found ", clipped(word));
+        return contains(words, word)
+                   ? ""
+                   : text("expected ", words.size() > 1 ? "one of " : "", joined(words), ", found ", clipped(word));
     };
     return option_->check(CLI::Validator(check, "", ""));
 }
