@@ -79,8 +79,8 @@ struct Baseline {
     double right;  // accuracy: fraction of answers that are right
 };
 
-// Returns the random numbers of the training or held-out example (or pair) with this number. Those of a held-out one do
-// not depend on the seed. `kind` is "examples" or "pairs".
+// Returns the random numbers with which an example (or pair) is made. If it is a held-out one, they depend only on its
+// number and on `kind`, not on the seed. `kind` is "examples" or "pairs".
 inline Sequence random_of(std::uint64_t seed, const std::string& kind, std::uint64_t number, bool held_out) {
     return {held_out ? 0 : seed, kind + (held_out ? ".held_out" : ".train"), std::uint32_t(number),
             std::uint32_t(number >> 32)};

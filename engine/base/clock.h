@@ -4,7 +4,7 @@
 
 namespace masquerade {
 
-// Returns the seconds since a fixed time in the past, by a clock that nobody sets.
+// Returns the seconds since a fixed time in the past. Setting the time of the computer does not change this clock.
 inline double steady_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
