@@ -5,10 +5,12 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-failed=0 passed=0
+trap 'echo "ended by SIGTERM after: ${last:-no check}"; exit 143' TERM
+failed=0 passed=0 last=
 
 # is NAME EXPECTED FOUND: checks that both texts are equal, and counts the check
 is() {
+    last=$1
     if [ "$2" = "$3" ]; then passed=$((passed + 1)); return; fi
     failed=$((failed + 1))
     printf '%s\n  expected: %s\n  found:    %s\n' "$1" "$2" "$3"

@@ -41,6 +41,25 @@ many_of() {
     shift 2
     mpirun -q -n "$count" "$root/$program" --device cpu --threads 1 "$@"
 }
+# mpirun ARGUMENT...: mpirun, ended if it takes more than $limit seconds. mpirun (4.1.4) sometimes waits for ever after a
+# process that ended while others were being started. If no process is left, it is started again, at most $tries times in
+# all; else the processes that are left are printed.
+limit=120 tries=3
+mpirun() {
+    local pid left
+    for _ in $(seq $tries); do
+        command mpirun "$@" <&0 &
+        pid=$!
+        timeout "$limit" tail -s 0.05 --pid=$pid -f /dev/null && { wait $pid; return; }
+        left=$(ps -o pid=,stat=,wchan:20=,args= --ppid $pid | awk '$2 !~ /^Z/')
+        pkill -KILL -P $pid
+        { kill -KILL $pid && wait $pid; } 2> /dev/null
+        [ -z "$left" ] || break
+        echo "note: no process was left, but mpirun waited: mpirun $*" >&2
+    done
+    [ -z "$left" ] || printf 'after %s s, these processes are left:\n%s\n' "$limit" "$left" >&2
+    return 124
+}
 # has NAME PART TEXT: checks that the text contains the part
 has() { case "$3" in *"$2"*) is "$1" 1 1 ;; *) is "$1" "$2" "$3" ;; esac; }
 # ranks FOLDER [VARIABLE]: a line "PID RANK" for each process that trains into this folder
@@ -192,7 +211,7 @@ rm -rf hangs
 
 # A process that is killed is named, in one line.
 # shellcheck disable=SC2086
-many 3 $run save_every=5 --minutes 5 --out $PWD/dies > said 2>&1 & launched=$!
+limit=60 tries=1 many 3 $run save_every=5 --minutes 5 --out $PWD/dies > said 2>&1 & launched=$!
 started dies
 kill -KILL "$(ranks $PWD/dies | awk '$2 == 1 { print $1 }')"
 wait $launched
@@ -211,9 +230,9 @@ for _ in $(seq $((3 * kills))); do
     arguments="$run save_every=5 --out $PWD/killed"
     compgen -G 'killed/step-*' > /dev/null && arguments="--resume $PWD/killed"
     # shellcheck disable=SC2086
-    many 3 $arguments --steps 299 > said 2>&1 & launched=$!
+    limit=30 tries=1 many 3 $arguments --steps 299 > said 2>&1 & launched=$!
     # The three processes, once mpirun has started all of them.
-    until all=$(pgrep -P "$(pgrep -P $launched)" -f "^$root/train" 2> /dev/null) && [ "$(wc -l <<< "$all")" = 3 ] ||
+    until all=$(pgrep -P "$(pgrep -P $launched -x mpirun)" -f "^$root/train" 2> /dev/null) && [ "$(wc -l <<< "$all")" = 3 ] ||
         ! kill -0 $launched 2> /dev/null; do sleep 0.02; done
     sleep "0.$((RANDOM % 9))"
     victim=$(shuf -n 1 <<< "$all")
@@ -224,8 +243,6 @@ for _ in $(seq $((3 * kills))); do
         ended "$pid"
         is "kill $killed: process $pid has ended" 0 $?
     done
-    # If a process dies while it starts, mpirun (4.1.4) sometimes waits for ever.
-    [ -n "$victim" ] && { timeout 10 tail -s 0.1 --pid=$launched -f /dev/null || pkill -KILL -P $launched; }
     wait $launched 2> /dev/null
     # No line if it dies before all have met, or after the last step.
     is "kill $killed: lines that do not name process $rank" '' "$(grep -a error: said | grep -v "process $rank of 3 (PID $victim) has ended")"
@@ -243,7 +260,7 @@ mkdir bin
 cat > bin/srun << 'END'
 #!/usr/bin/env bash
 [ "$1 $2" = '--mpi=pmix --cpus-per-task=1' ] || { echo "error: srun $*"; exit 1; }
-exec mpirun -q -n "$SLURM_NTASKS" "${@:3}"
+exec timeout 120 mpirun -q -n "$SLURM_NTASKS" "${@:3}"
 END
 chmod +x bin/srun
 job() {  # job FOLDER: its run has the name FOLDER, by which ranks() finds its processes
