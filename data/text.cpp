@@ -78,8 +78,9 @@ std::string collapse_space(std::string_view line) {
 
 std::string warning_about(const TextCounts& counts, const std::string& name, std::size_t longest) {
     if (counts.invalid_bytes * 100 > counts.bytes)
-        throw BadInput(name, ": ", counts.invalid_bytes, " of ", counts.bytes,
-                       " bytes are not UTF-8 (at most 1 % may be); iconv -t UTF-8 converts it");
+        throw BadInput(
+            name, ": ", counts.invalid_bytes, " of ", counts.bytes,
+            " bytes are not UTF-8, or NUL (at most 1 % may be); iconv -t UTF-8 converts it, tr -d '\\0' removes NUL");
     std::string what;
     auto add = [&](std::uint64_t count, const char* noun, const std::string& fate) {
         if (count == 0) return;

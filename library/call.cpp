@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "library/call.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
@@ -52,6 +54,8 @@ int call(const std::function<void()>& body) {
     } catch (const BadUsage& e) {
         last_error = printable(e.what());
         return MASQUERADE_MISUSE;
+    } catch (const abi::__forced_unwind&) {
+        throw;  // a callback has ended this thread, as Python does when the interpreter ends
     } catch (...) {
         last_error = printable(reason_of_failure());
         return MASQUERADE_FAILURE;

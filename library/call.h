@@ -16,7 +16,8 @@
 struct masquerade_run {
     const masquerade::Family* family = nullptr;
     std::unique_ptr<masquerade::Run> run;
-    std::string folder;
+    std::string folder;  // as it was given, for messages
+    std::string place;   // the absolute path
 };
 struct masquerade_tokenizer {
     std::unique_ptr<masquerade::WordPiece> reader;

@@ -16,7 +16,8 @@
  * options    an array of strings "key=value" that ends with NULL; or NULL, for none. Unless a comment says otherwise,
  *            they are the options of the program that a function names, without the dashes in front and with _ for
  *            other dashes: no_repeat=3 for --no-repeat 3, and parallel=true for --parallel
- * lines      an array of `count` strings in UTF-8, without line feeds. Bytes that are not UTF-8 are dropped
+ * lines      an array of `count` strings in UTF-8, without line feeds. Bytes that are not UTF-8 are dropped,
+ *            and a line that is longer than the run reads (max_length) loses its end, without a warning
  * results    a text is a string that the caller frees with masquerade_free_text(); every line of it ends with a line
  *            feed. An array is freed with masquerade_free_array(); numbers lie row by row
  * handles    are valid until they are closed. A closed or unknown handle is refused

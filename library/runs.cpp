@@ -48,7 +48,7 @@ std::string written(masquerade_run& of, const Strings& lines, const char* const*
         [&](Options& app) {
             how.declare(app);
             app.value("--seed", how.how.seed, "N", "seed of all random numbers");
-            app.reads(of.folder);
+            app.reads(of.place);
         },
         [&] {
             how.how.run = of.folder;
@@ -113,6 +113,7 @@ int masquerade_open(const char* folder, const char* const* options, masquerade_r
                 if (average > 0) opened.run->average_checkpoints(average);
             });
         opened.folder = folder;
+        opened.place = std::filesystem::absolute(folder).string();
         *run = runs().add(std::move(opened));
     });
 }
@@ -177,7 +178,6 @@ int masquerade_decode(masquerade_run* run, const masquerade_array* latents, cons
                                "] is ", rows->numbers[i], ", expected a finite number");
         if (of.family->options != Family::of_latents)
             throw BadUsage(of.folder, " is a run of ", of.family->name, ", which has no latents");
-        if (rows->rows == 0) return give("", lines);
         give(written(of, {}, options,
                      [&](Writing& how) {
                          if (how.rewrites() || !how.from_vectors.empty() || !how.nearest.empty() ||

@@ -73,7 +73,7 @@ int masquerade_detokenize(masquerade_tokenizer* tokenizer, const masquerade_arra
 int masquerade_vocabulary(masquerade_tokenizer* tokenizer, char** tokens) {
     return call_with(tokenizers(), tokenizer, [&](const masquerade_tokenizer& of) {
         expect(tokens, "tokens");
-        give(as_lines(of.reader->vocabulary().tokens()), tokens);
+        give(of.reader->vocabulary().lines(), tokens);
     });
 }
 

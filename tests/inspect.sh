@@ -34,6 +34,13 @@ is 'an op, backward' 'y 3 dx 1 1 dw 1 2' "$(inspect op linear x=1,2 w=1,1 dy=1 |
 is 'an op that updates: what has changed' 'p 0.9 m 0.05 v 0.005' "$(inspect op adamw p=1 g=0.5 m=0 v=0 norm=0.5 control=0.1,10,50 | xargs)"
 is 'an op that names its positions after the table of angles' 'q 1 2 -1.745 4.686 kv 1 2 -1.745 4.686' \
     "$(inspect op query_key_value x=1,2/3,4 wq=1,0/0,1 wkv=1,0/0,1 turned=2 columns=2 | xargs)"
+for columns in 0 -2 3 2147483647; do
+    inspect op rotary x=1,2 positions=0 columns=$columns 2> "$folder/error"
+    is "an op with columns=$columns" "2 error: inspect op rotary: columns=$columns: expected an even number from 2 to 65536" \
+        "$? $(cat "$folder/error")"
+done
+inspect op rotary x=1,2 positions=2000000000 2> "$folder/error"
+is 'a position that is too far' "2 error: inspect op rotary: positions: found 2000000000, expected 0 to 1000000" "$? $(cat "$folder/error")"
 inspect op layernorm x=1,2 w=1,1 2> "$folder/error"
 is 'a missing argument' "2 error: inspect op layernorm: b is missing; give it as b=1,2 or, for rows, b=1,2/3,4" "$? $(cat "$folder/error")"
 inspect op layernorm x=1,2 w=1,1 b=0,0 dy=1,2,3 2> "$folder/error" > /dev/null

@@ -12,7 +12,9 @@ if ! command -v mpirun > /dev/null || [ ! -e "$build/libmasquerade_mpi.so" ]; th
     exit 0
 fi
 cd "$folder"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+# By default, OpenMPI's processes share memory with a lock. A process that is killed while it holds the lock makes mpirun
+# wait for ever.
+export PMIX_MCA_gds=hash OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
     OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_pml=ob1  # OpenMPI then starts in half the time
 
 # Sentences of 1 to 12 words, and pairs.
@@ -41,9 +43,8 @@ many_of() {
     shift 2
     mpirun -q -n "$count" "$root/$program" --device cpu --threads 1 "$@"
 }
-# mpirun ARGUMENT...: mpirun, ended if it takes more than $limit seconds. mpirun (4.1.4) sometimes waits for ever after a
-# process that ended while others were being started. If no process is left, it is started again, at most $tries times in
-# all; else the processes that are left are printed.
+# mpirun ARGUMENT...: mpirun, ended if it takes more than $limit seconds. If no process of ours is left by then, mpirun
+# itself hangs, and is started again, at most $tries times in all; else the processes that are left are printed.
 limit=120 tries=3
 mpirun() {
     local pid left
@@ -260,7 +261,7 @@ mkdir bin
 cat > bin/srun << 'END'
 #!/usr/bin/env bash
 [ "$1 $2" = '--mpi=pmix --cpus-per-task=1' ] || { echo "error: srun $*"; exit 1; }
-exec timeout 120 mpirun -q -n "$SLURM_NTASKS" "${@:3}"
+exec timeout -k 5 120 mpirun -q -n "$SLURM_NTASKS" "${@:3}"
 END
 chmod +x bin/srun
 job() {  # job FOLDER: its run has the name FOLDER, by which ranks() finds its processes

@@ -443,6 +443,8 @@ done
 is 'insertion: most are right' 1 "$(($(generate insertion --end-penalty 1 < sources.txt | paste - targets.txt | awk -F'\t' '$1 == $2' | wc -l) > 4))"
 is 'insertion: rounds are shown' 'the first in brackets' "$(generate insertion --parallel --show-rounds < sources.txt | head -n 1 |
     grep -q '^  1  \[[a-z]*\]' && echo the first in brackets)"
+is 'insertion: an empty source, an empty line' '' "$(echo | generate insertion --end-penalty 4)"
+refuses 'insertion: no sampling' 2 'leave out --temperature, --top-k and --top-p' generate insertion --top-k 5
 is 'insertion: a canvas is kept' 'red, then box' "$(printf 'the grey cup is made of oak\tred box\n' | generate insertion --canvas |
     grep -q 'red.*box' && echo red, then box)"
 is 'insertion: closed slots' 'red box' "$(printf 'the red box is made of tin\t_ red _ box _\n' | generate insertion --canvas)"

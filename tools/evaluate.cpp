@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include <set>
 
 #include "data/text.h"
+#include "engine/io/file.h"
 #include "models/runs/measures.h"
 #include "models/runs/run.h"
 #include "models/scoring/probe.h"
@@ -34,7 +36,8 @@ void print(const Measures& table) {
         const std::string interval =
             r.interval.empty() ? ""
                                : fmt::format("{:.{}f} to {:.{}f}; ", r.interval[0], decimals, r.interval[1], decimals);
-        say("{:<25}{:>10.3f}{}  {:<15}{}{}\n", r.key, r.value, others, r.unit, interval, r.meaning);
+        say_wrapped(52 + int(others.size()), "{:<25}{:>10.3f}{}  {:<15}{}{}\n", r.key, r.value, others, r.unit,
+                    interval, r.meaning);
     }
 }
 
@@ -256,7 +259,7 @@ int main(int argc, char** argv) {
             app.input("--data", how.data, "FILE", "measure on this text instead of the held-out text of the run");
             weights.declare(app);
             app.number("--limit", how.limit, 1, 100000000, "maximum number of lines (default: 1000)");
-            app.flag("--json", json, "print JSON, one line for each run");
+            app.flag("--json", json, "print JSON; of several runs, one line for each");
             groups = declare_groups(app, how);
             labels.declare(app);
             app.on_help([&, app](bool all) { return help_of_runs(app, groups, runs, all); }, all_of_runs);
@@ -271,6 +274,8 @@ int main(int argc, char** argv) {
                         refuse_options(group, name, kind.name);
             how.seed = common.seed;
             how.device = common.device;
+            if (!alone() && std::filesystem::is_regular_file(how.data))
+                expect_equal("text " + hash_text(read_file(how.data)));
             ComparisonTable compared;
             const auto measure = [&](const std::string& name) {
                 how.run = name;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "data/text.h"
 #include "engine/base/processes.h"
@@ -26,7 +27,10 @@ void each_batch_of_lines(Use use) {
         Strings lines;
         if (first_process())
             for (std::string line; lines.size() < together && reader.next(line);) lines.push_back(line);
+        // The first process waits for its standard input as long as it takes.
+        const double patience = std::exchange(processes().patience, 1e18);
         lines = gather_lists(lines);
+        processes().patience = patience;
         if (lines.empty()) break;
         use(lines, first);
         first += std::uint32_t(lines.size());

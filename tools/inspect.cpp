@@ -25,8 +25,8 @@ void list_masks() {
 
 void list_models() {
     for (const Family& kind : families()) {
-        say("{:10}{}\n", kind.name, kind.what);
-        if (!kind.objectives.empty()) say("{:10}objectives: {}\n", "", fmt::join(kind.objectives, ", "));
+        say_wrapped(10, "{:10}{}\n", kind.name, kind.what);
+        if (!kind.objectives.empty()) say_wrapped(2, "{:10}objectives: {}\n", "", fmt::join(kind.objectives, ", "));
     }
     say("\n./train MODEL, or ./train OBJECTIVE; ./train MODEL --help lists its settings\n");
 }
@@ -38,7 +38,8 @@ void list_attention() {
     for (const AttentionKind& kind : attention_kinds()) {
         Strings settings;
         for (const AttentionSetting& s : kind.settings()) settings.push_back(s.key);
-        say("{} {:14}{}{}\n", letter(kind), kind.name, kind.what, settings.empty() ? "" : "; " + joined(settings));
+        say_wrapped(16, "{} {:14}{}{}\n", letter(kind), kind.name, kind.what,
+                    settings.empty() ? "" : "; " + joined(settings));
     }
     say("\n{:16}", "mask");
     for (const AttentionKind& kind : attention_kinds()) say("{}  ", letter(kind));

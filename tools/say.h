@@ -10,6 +10,8 @@
 #include <type_traits>
 
 #include "engine/base/printable.h"
+#include "engine/base/wrap.h"
+#include "tools/program.h"
 
 namespace masquerade {
 
@@ -40,6 +42,15 @@ void say_values(fmt::string_view form, const Values&... values) {
 template <class... Parts>
 void say(fmt::format_string<Said<Parts>...> form, const Parts&... parts) {
     say_values(form, part_to_say(parts)...);
+}
+
+// Like say(), but if standard output is a terminal, wraps the lines to its width. Continuation lines are indented by
+// `hang` columns more than their line.
+template <class... Parts>
+void say_wrapped(int hang, fmt::format_string<Said<Parts>...> form, const Parts&... parts) {
+    const auto format = [&](const auto&... values) { return fmt::vformat(form, fmt::make_format_args(values...)); };
+    const std::string lines = format(part_to_say(parts)...);
+    say("{}", Lines{is_terminal(stdout) ? wrapped(lines, terminal_width(stdout), hang) : lines});
 }
 
 }  // namespace masquerade

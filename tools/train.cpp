@@ -65,14 +65,6 @@ std::unique_ptr<Training> training_of(Arguments a, const Common& common) {
     return a.training();
 }
 
-// Like say(), but wraps the lines to the width of the terminal if standard output is one.
-template <class... Parts>
-void say_wrapped(fmt::format_string<Said<Parts>...> form, const Parts&... parts) {
-    const auto format = [&](const auto&... values) { return fmt::vformat(form, fmt::make_format_args(values...)); };
-    const std::string lines = format(part_to_say(parts)...);
-    say("{}", Lines{is_terminal(stdout) ? wrapped(lines, terminal_width(stdout)) : lines});
-}
-
 void train(const Arguments& a, const Common& common, double start) {
     std::signal(SIGPIPE, SIG_IGN);  // so that the run is saved even if standard output is closed
     const auto made = training_of(a, common);
@@ -83,13 +75,14 @@ void train(const Arguments& a, const Common& common, double start) {
                                   ? ""
                                   : fmt::format("{} {} to train on, {} held out; ", t.text.lines(),
                                                 t.text.origin.pairs ? "pairs" : "sentences", t.text.held_out.size());
-    say_wrapped("text    {}\n        {}vocabulary {}\n", t.text.origin.name, lines,
-                t.run->tokenizer.vocabulary().size());
-    if (const std::string own = t.run->own_text(); !own.empty()) say_wrapped("        {}\n", own);
-    say_wrapped("model   {}: {}\n        {:.2f} M parameters, {}, {}\n", t.kind->name, t.run->description(),
+    say_wrapped(2, "text    {}\n", t.text.origin.name);
+    if (t.kind->options != Family::of_vectors)
+        say_wrapped(2, "        {}vocabulary {}\n", lines, t.run->tokenizer.vocabulary().size());
+    if (const std::string own = t.run->own_text(); !own.empty()) say_wrapped(2, "        {}\n", own);
+    say_wrapped(2, "model   {}: {}\n        {:.2f} M parameters, {}, {}\n", t.kind->name, t.run->description(),
                 double(t.run->parameters.count()) / 1e6, name_of(t.run->common().precision), shown(common.device));
     // was_given: a text that lists which weights were copied (Start::give_weights)
-    if (!t.initial.empty()) say_wrapped("init    {}\n        {}\n", t.initial, t.was_given);
+    if (!t.initial.empty()) say_wrapped(2, "init    {}\n        {}\n", t.initial, t.was_given);
     std::fflush(stdout);
     if (const int count = processes().count(); count > 1) {
         // All processes must train the same model on the same text, because each of them computes all updates.
@@ -132,7 +125,9 @@ void train(const Arguments& a, const Common& common, double start) {
     const std::string write = t.run->writing_command(t.folder.path());
     if (!write.empty()) say("next    {}\n", write);
     say("{}./evaluate {}\n        ./train --resume {}{}\n", write.empty() ? "next    " : "        ", run, run,
-        reason == StopReason::asked ? "" : " --minutes 10");
+        reason != StopReason::asked ? " --minutes 10"
+        : trainer.has_schedule()    ? ""
+                                    : fmt::format(" --minutes {:g}", t.options.minutes));
 }
 
 // Returns the lines of --help about a family: its settings by topic, with their values, after `words` (the model and

@@ -12,6 +12,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -71,10 +72,17 @@ class RunFolder {
     // Appends to samples.txt a line with the step, and then the samples, indented. The samples are texts that the model
     // generated after this step.
     void append_samples(std::int64_t step, const std::string& lines) const;
+    // The part of log.jsonl that rewind() keeps.
+    struct Past {
+        double seconds = 0;  // of the last line that has them
+        // The lowest held-out loss of a step that still has a folder; infinity if there is none.
+        double best = std::numeric_limits<double>::infinity();
+    };
     // Call this after loading a checkpoint from which training continues. Makes `latest` link to the step of the
-    // checkpoint. Removes the entries of later steps, and an incomplete last line, from log.jsonl and samples.txt. Also
-    // removes lines that are not JSON from log.jsonl.
-    void rewind(std::int64_t step) const;
+    // checkpoint; if `best` links to a later step, makes it link to the best step up to this one. Removes the entries of
+    // later steps, and an incomplete last line, from log.jsonl and samples.txt. Also removes lines that are not JSON
+    // from log.jsonl.
+    Past rewind(std::int64_t step) const;
 
   private:
     void lock();

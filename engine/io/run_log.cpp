@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -54,7 +56,7 @@ void RunFolder::append_samples(std::int64_t step, const std::string& lines) cons
     append("samples.txt", block);
 }
 
-void RunFolder::rewind(std::int64_t step) const {
+RunFolder::Past RunFolder::rewind(std::int64_t step) const {
     if (lock_ < 0) throw Error(path_, " was opened for reading; it cannot be rewound");
     link("latest", step_name(step));
     auto keep_lines = [&](const char* name, const std::function<bool(const std::string&)>& keeps) {
@@ -66,20 +68,32 @@ void RunFolder::rewind(std::int64_t step) const {
         });
         if (kept.size() < bytes.size()) replace_file(file(name), kept);
     };
-    std::int64_t damaged = 0;
+    std::int64_t damaged = 0, best = step;
+    Past past;
+    const std::vector<std::int64_t> there = steps();
     keep_lines("log.jsonl", [&](const std::string& line) {
         nlohmann::json entry;
         const bool whole = parse_bounded(line, entry).empty() && entry.is_object();
         damaged += !whole;
-        const nlohmann::json at = whole ? entry.value("step", nlohmann::json()) : nlohmann::json();
-        return whole && !(at.is_number() && at.get<double>() > double(step));
+        const auto number = [&](const char* key) {
+            const auto found = whole ? entry.find(key) : entry.end();
+            return found != entry.end() && found->is_number() ? found->get<double>() : std::nan("");
+        };
+        const double at = number("step"), loss = number("held_out_loss"), seconds = number("seconds");
+        if (!whole || at > double(step)) return false;
+        if (!std::isnan(seconds)) past.seconds = seconds;
+        if (loss < past.best && at >= 0 && std::binary_search(there.begin(), there.end(), std::int64_t(at)))
+            past.best = loss, best = std::int64_t(at);
+        return true;
     });
+    if (led_to("best") > step) link("best", step_name(best));
     if (damaged > 0) log_line("warning: ", file("log.jsonl"), ": ", damaged, " lines that are not JSON were dropped");
     bool keep_block = true;
     keep_lines("samples.txt", [&](const std::string& line) {
         if (line.substr(0, 5) == "step ") keep_block = std::strtoll(line.c_str() + 5, nullptr, 10) <= step;
         return keep_block;
     });
+    return past;
 }
 
 }  // namespace masquerade

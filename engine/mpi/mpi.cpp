@@ -18,11 +18,9 @@ namespace {
 class Mpi : public Processes {
   public:
     Mpi() {
+        const StartDeadline deadline;
         int provided = 0;  // only the thread that trains calls MPI
-        {
-            const StartDeadline deadline;
-            MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
-        }
+        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
         MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
         MPI_Comm_size(MPI_COMM_WORLD, &count_);
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // a message that is longer than expected

@@ -102,6 +102,11 @@ void Tape::seed_gradient(Tensor* loss) {
 }
 
 void Tape::backward(Tensor* loss) {
+    for (const std::string& pattern : recompute_)
+        if (std::none_of(segments_.begin(), segments_.end(),
+                         [&](const Segment& s) { return matches(pattern, s.name); }))
+            throw BadUsage("recompute=", pattern, ": no scope of this step has such a name; expected one such as ",
+                           segments_.empty() ? "layer.0" : segments_[0].name, " (* stands for any characters)");
     seed_gradient(loss);
     replay(0, records_.size());
 }

@@ -63,8 +63,8 @@ void TrainOptions::declare(Config& c) {
           "average them (--average)",
           1, 1000000);
     c.add("recompute", &recompute,
-          "names of tensors (* stands for any characters) whose values are not kept but recomputed in the backward "
-          "pass; the command \"./inspect program\" lists the names");
+          "names of scopes, such as layer.0 (* stands for any characters): the values of their tensors are not kept "
+          "but recomputed in the backward pass; the names that \"./inspect program\" lists begin with their scope");
     c.add("parts", &parts,
           "number of parts into which a batch is cut; they are computed one after the other, so that "
           "the batch needs less memory",
@@ -195,8 +195,9 @@ Trainer::Moment Trainer::agree(const std::function<bool()>& stop) const {
 // in minutes, the remaining time ends at last_second(), otherwise at second 600.
 void Trainer::choose_schedule(double now, double seconds_per_step) {
     const double left = (options_.minutes > 0 ? last_second(options_.minutes) : 600) - now;
-    options_.schedule_start = std::max(step_, options_.warmup);
-    options_.schedule_steps = options_.schedule_start + std::int64_t(std::max(1.0, 0.96 * left / seconds_per_step));
+    if (!start_given_) options_.schedule_start = std::max(step_, options_.warmup);
+    options_.schedule_steps =
+        std::max(step_, options_.schedule_start) + std::int64_t(std::max(1.0, 0.96 * left / seconds_per_step));
     log_line("note: ", fmt::format("{:.1f} ms a step: schedule_start={} schedule_steps={}", 1e3 * seconds_per_step,
                                    options_.schedule_start, options_.schedule_steps));
 }
@@ -210,6 +211,7 @@ void Trainer::say(const std::string& text) const {
 void Trainer::report_memory() const {
     if (quiet) return;
     auto mib = [](double bytes) { return fmt::format("{:.1f}", bytes / (1 << 20)); };
+    const auto say = [this](const std::string& lines) { this->say(terminal ? wrapped(lines, columns()) : lines); };
     double all = double(parameters_.length()) * double(bytes_of(parameters_.dtype()));
     say(
         fmt::format("memory  parameters {}, gradients{} {}, moments{} {} MiB\n"
@@ -300,7 +302,12 @@ void Trainer::resume() {
     if (best.size() != 1 || std::isnan(best[0]))
         throw BadInput(state.path(), ": tensor best has ", best.size(), " numbers, expected one held-out loss");
     best_ = best[0];
-    if (first_process()) folder_.rewind(step_);
+    if (first_process()) {
+        const RunFolder::Past past = folder_.rewind(step_);
+        seconds_logged_ = past.seconds;
+        // The log has six digits. If the loss differs in these, the best step of all has been removed.
+        if (std::isfinite(past.best) && entry("", past.best) != entry("", best_)) best_ = past.best;
+    }
     saved_step_ = step_;
     if (options_.to_schedule_end && step_ < options_.schedule_steps) options_.minutes = 0;
 }
@@ -311,7 +318,7 @@ void Trainer::log(const Results& results, double loss, double now) {
     const double speed = double(results.tokens - logged_tokens_) / (now - logged_seconds_);
     logged_tokens_ = results.tokens, logged_seconds_ = now;
     std::string line = fmt::format("{{\"step\":{},\"tokens\":{}", results.step, results.tokens) + entry("loss", loss) +
-                       entry("seconds", now) + entry("tokens_per_second", speed) +
+                       entry("seconds", seconds_logged_ + now) + entry("tokens_per_second", speed) +
                        entry("memory", double(peak_resident_bytes()) / (1 << 20)) + entry("learning_rate", rate) +
                        entry("norm", norm_);
     for (const Metric& m : metrics_) line += entry(m.name, m.value);
@@ -334,8 +341,8 @@ void Trainer::progress(double loss, double now) const {
         say(numbers + "\n");
     } else {
         const int wide = columns(), width = std::max(0, std::min(24, wide - 4 - int(numbers.size())));
-        say(fmt::format("[{}] {}", bar_of(share, width),
-                        numbers.substr(0, std::size_t(std::max(0, wide - width - 4)))));
+        const std::string bar = width > 0 ? "[" + bar_of(share, width) + "] " : "";
+        say(bar + numbers.substr(0, std::size_t(std::max(0, wide - 1 - (width > 0 ? width + 3 : 0)))));
         bar_shown = true;
     }
 }
@@ -369,7 +376,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
     std::int64_t measured_step = -1;
     const bool minutes_count = options_.minutes > 0, resumed = saved_step_ >= 0;
     if (!resumed && options_.schedule_start == 0) options_.schedule_start = options_.warmup;
-    if (options_.schedule_steps == 0 && !minutes_count) options_.schedule_steps = options_.steps;
+    if (options_.schedule_steps == 0) options_.schedule_steps = options_.steps;
     std::optional<StopReason> reason;
     auto reached = [&]() -> std::optional<StopReason> {
         if (const std::int64_t last = last_step(); last > 0 && step_ >= last)

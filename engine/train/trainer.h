@@ -26,9 +26,9 @@ struct TrainOptions : OptimiserOptions {
     std::int64_t warmup = 300;
     // The learning rate decays from step schedule_start to step schedule_steps. In a new run, a value of 0 means:
     //   schedule_start   `warmup`
-    //   schedule_steps   `steps`, if `steps` is the only limit. Otherwise, both schedule_start and schedule_steps are
-    //                    chosen from the measured speed, so that the schedule ends when `minutes` are over or, without
-    //                    a limit, after 10 minutes. The chosen values are printed and stored in the checkpoint.
+    //   schedule_steps   `steps`. If this is 0, too, schedule_steps is chosen from the measured speed, so that the
+    //                    schedule ends when `minutes` are over or, without a limit, after 10 minutes; schedule_start is
+    //                    then the step of this choice. The chosen values are printed and stored in the checkpoint.
     // In a resumed run, a value of 0 means the value in the checkpoint.
     std::int64_t schedule_start = 0, schedule_steps = 0;
     std::int64_t steps = 0;  // stop after this many steps; 0: no limit
@@ -141,6 +141,7 @@ class Trainer {
     // GPU, it requests the next step before it reads the results of a step.
     double train_step();
     std::int64_t step() const { return step_; }  // the number of steps that have been requested
+    bool has_schedule() const { return options_.schedule_steps > 0; }
     // The norm of the gradient, and Task::metrics() over all parts, of the latest step whose results have been read.
     double norm() const { return norm_; }
     const std::vector<Metric>& metrics() const { return metrics_; }
@@ -198,6 +199,7 @@ class Trainer {
     Task& task_;
     RunFolder& folder_;
     TrainOptions options_;  // schedule_steps is 0 until the schedule is chosen
+    const bool start_given_ = options_.schedule_start > 0;
     std::unique_ptr<Optimiser> optimiser_;
     GradientSum gradient_sum_;
     Arena arena_;
@@ -207,6 +209,7 @@ class Trainer {
                  first_tokens_ = 0;   // first_*: values of step_ and tokens_ at the start of run()
     std::int64_t logged_tokens_ = 0;  // tokens_ and seconds() at the latest line of log.jsonl, or at the start of run()
     double logged_seconds_ = 0;
+    double seconds_logged_ = 0;  // in log.jsonl, when the run was resumed
     double best_ = std::numeric_limits<double>::infinity();
     double norm_ = 0;
     std::int64_t saved_step_ = -1;

@@ -207,7 +207,8 @@ MaskWords::Written MaskWords::written(int source, bool goes_on) const {
             "only rows that see one slice of the source, and no window beyond themselves, can be written token by token");
     if (one) return {0, source, {}};
     if (part.sees.empty()) return {0, 0, part.window};
-    return {part.sees[0].begin(source), part.sees[0].end(source), part.window};
+    const int from = part.sees[0].begin(source);
+    return {from, std::max(from, part.sees[0].end(source)), part.window};
 }
 
 void MaskWords::expect_backward() const {

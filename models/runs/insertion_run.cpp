@@ -160,18 +160,22 @@ Strings InsertionRun::write_lines(const Sentences& sources, const SearchOptions&
 }
 
 RunWriter InsertionRun::writer(const Writing& how) {
+    if (how.temperature.value_or(0) > 0 || how.search.top_k > 0 || how.search.top_p < 1)
+        throw BadUsage(
+            "insertion writes greedily, or in parallel (--parallel): leave out --temperature, --top-k and --top-p");
     const SearchOptions options = how.options_for(*this, true);
     if (how.count > 0)
         throw BadUsage(
             "--count needs a model that samples text; insertion writes a target for each line of standard input");
     insert({}, options, {});  // checks the options now, before input lines are read
     // 0 samples: the writer reads input lines.
-    return {0, [=](const Strings& lines, std::uint32_t first) {
-                const Split split = at_tabs(lines);
+    return {0, [=, told = false](const Strings& lines, std::uint32_t first) mutable {
+                const bool canvas = how.from_canvas;
                 std::vector<Canvas> starts;
-                for (const std::string& words : split.right)
-                    starts.push_back(how.from_canvas ? canvas_of(words) : Canvas());
-                return lines_for(sentences(split.left), first, 0, [&](const Sentences& sources) {
+                if (canvas)
+                    for (const std::string& words : at_tabs(lines).right) starts.push_back(canvas_of(words));
+                const Strings left = canvas ? at_tabs(lines).left : before_tabs(lines, told);
+                return lines_for(sentences(left), first, canvas ? 0 : 3, [&](const Sentences& sources) {
                     Strings all;
                     for (const Written& w : insert(sources, options, std::move(starts)))
                         all.push_back(how.show_rounds ? draw_rounds(w, pieces_of(w.tokens)) : decode(w.tokens));

@@ -59,6 +59,8 @@ std::string hash_of_tokenizer(const RunFolder& folder) {
                      (std::filesystem::exists(more) ? '\0' + read_file(more) : ""));
 }
 
+std::string hash_of_lengths(const RunFolder& folder) { return hash_text(read_file(folder.file("lengths.txt"))); }
+
 }  // namespace
 
 void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
@@ -265,6 +267,10 @@ void Run::load_checkpoint(const RunFolder& folder, std::int64_t at_step, const T
     salt = record.value("salt", "");  // open_model() has checked that the salt is a string
     loaded(record);
     load_more(folder);
+    const auto lengths = record.find("lengths_hash");
+    if (lengths != record.end() && folder.has("lengths.txt") && *lengths != hash_of_lengths(folder))
+        throw BadInput(folder.file("lengths.txt"),
+                       " has changed since the run was started; the weights belong to the old file: restore it");
     const std::string path = folder.file("tokenizer.json");
     if (!std::filesystem::exists(path)) return;
     HuggingFace read = read_tokenizer_json(path);
@@ -289,11 +295,13 @@ void Run::start(const RunFolder& folder, json record) {
     save_tokenizer(folder);
     save_more(folder);
     record["vocabulary_hash"] = hash_of_tokenizer(folder);
+    if (folder.has("lengths.txt")) record["lengths_hash"] = hash_of_lengths(folder);
     // The salt is a hash of the record without the device, the command, the date, the commit, and the paths of texts
     // and weights. The same training on another machine, in another folder or at another time therefore has the same
     // salt.
     json tied = record;
-    for (const char* place : {"init", "device", "command", "date", "commit", "processes", "hosts"}) tied.erase(place);
+    for (const char* place : {"init", "device", "command", "date", "commit", "processes", "hosts", "lengths_hash"})
+        tied.erase(place);
     if (tied.contains("data"))
         for (const char* path : {"name", "file", "held_out_file"}) tied["data"].erase(path);
     record["salt"] = salt = hash_text(tied.dump());

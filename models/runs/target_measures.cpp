@@ -163,9 +163,11 @@ Measures TargetRun::measures(const Measuring& how) {
             const char* const what =
                 length_given ? "-log p, given the length, is at most this" : "-log p is at most this";
             add(".tokens", bound.tokens, "", "scored");
-            add(".bound", mean, "nats/token", what, {low, high});
-            add(".noise", bound.noise, "nats/token", "at most, of the bound, by the random hidden tokens");
-            add(".perplexity", std::exp(mean), "a token", "exp of the bound", {std::exp(low), std::exp(high)});
+            if (bound.tokens > 0) {
+                add(".bound", mean, "nats/token", what, {low, high});
+                add(".noise", bound.noise, "nats/token", "at most, of the bound, by the random hidden tokens");
+                add(".perplexity", std::exp(mean), "a token", "exp of the bound", {std::exp(low), std::exp(high)});
+            }
             add(".sentence", bound.per_document, "nats/sentence", "the bound of a sentence, mean");
             if (how.orders > 0) {
                 const auto [found, least, most] = bound_by_orders(objective, all, how.orders, how.seed).per_token;

@@ -42,6 +42,8 @@ json changed(RunSettings& settings, const Strings& words) {
             throw BadUsage("--resume keeps the settings of the run: ", key, " cannot be changed; only ",
                            joined(may_change), " can");
         keys.set(word);
+        if (key.rfind("schedule_", 0) == 0 && keys.value(key) == "0")
+            throw BadUsage(key, "=0 would keep the schedule of the run: leave it out, or give a step");
         changes[key] = keys.value(key);
     }
     return changes;

@@ -140,7 +140,7 @@ class FromLatents {
     void open_vectors() {
         vectors_ = a_.given_vectors ? *a_.given_vectors : read_vectors(a_.from_vectors);
         const int Z = model_.space.numbers();
-        if (model_.options.latent_layers == 0 || vectors_.columns != Z || vectors_.rows == 0)
+        if (model_.options.latent_layers == 0 || vectors_.columns != Z || (vectors_.rows == 0 && !a_.given_vectors))
             throw BadInput(a_.from_vectors, " has ", vectors_.rows, " rows of ", vectors_.columns, " numbers, but ",
                            a_.run, " has latents of ", Z, "; expected a row of as many for each sentence");
         if (a_.count > 0) throw BadUsage("--from-vectors writes a sentence for each row: leave out --count");
@@ -169,6 +169,15 @@ class FromLatents {
                                "expected no option, --count, --reconstruct, --resample or --codes");
     }
 
+    // Returns the two sides of each line. A side without a token, such as one of blanks, is empty.
+    Split sides_of(const Strings& lines) const {
+        Split split = at_tabs(lines);
+        for (Strings* side : {&split.left, &split.right})
+            for (std::string& words : *side)
+                if (run_.tokenizer.encode(words).empty()) words.clear();
+        return split;
+    }
+
     // Returns the sentences whose latents are to be computed: the sentences before the tabs or, in a conditional model,
     // the pairs of source and target. Throws BadInput if a conditional model gets a source without a target.
     StoredSentences encoded(const Split& split, std::uint32_t first) const {
@@ -182,7 +191,7 @@ class FromLatents {
     // Returns a line of text for each source: its targets (--count of them, or one), separated by tabs. The line is
     // empty if the source is empty.
     std::string targets_of(const Strings& lines, std::uint32_t first) {
-        const Strings sources = at_tabs(lines).left;
+        const Strings sources = sides_of(lines).left;
         auto requests = run_.target_requests(run_.sentences(sources), std::max(1, a_.count), a_.seed, first);
         return written(sources, std::move(requests), a_.sampling.refine);
     }
@@ -190,7 +199,7 @@ class FromLatents {
     // Returns a line of text for each input line: the code of the sentence before the tab or, in a conditional model,
     // the code of the pair. The line is empty if there is no sentence.
     std::string codes_of(const Strings& lines, std::uint32_t first) const {
-        const Split split = at_tabs(lines);
+        const Split split = sides_of(lines);
         const auto latents = mean_latents(model_, pointers_to(encoded(split, first)));
         std::string all;
         for (std::size_t i = 0; i < lines.size(); i++)
@@ -214,7 +223,7 @@ class FromLatents {
     // Computes the latents of each line, changes them as the options say, and decodes them. Returns one line of results
     // for each of `lines`; `first` is the number of the first line.
     std::string rewrite(const Strings& lines, std::uint32_t first) {
-        const Split split = at_tabs(lines);
+        const Split split = sides_of(lines);
         const bool two = a_.interpolate || !a_.swap.empty();
         for (std::size_t i = 0; two && i < lines.size(); i++)
             if (split.right[i].empty() && !split.left[i].empty())
@@ -246,7 +255,7 @@ class FromLatents {
                 requests.push_back(std::move(r));
             }
         if (!a_.resample.empty()) run_.redraw(requests, slice_.from, slice_.to, a_.seed);
-        return written(split.left, std::move(requests), 0);
+        return written(a_.from_codes ? lines : split.left, std::move(requests), 0);
     }
 
     // Decodes the requests; every input line has the same number of requests. Returns a line of text for each input

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "engine/ops/cpu/parallel.h"
 #include "engine/tensor/numbers.h"
 #include "models/tasks/univae_prior.h"
 
@@ -45,10 +47,12 @@ Points points_of(const UniVae& model, const Sentences& sentences, std::uint64_t 
     return all;
 }
 
+// The time grows with the square of the number of points.
 double information(const UniVae& model, const Points& points) {
-    double sum = 0;
-    Numbers ratios(points.size());
-    for (std::size_t i = 0; i < points.size(); i++) {
+    Numbers terms(points.size());
+    parallel_each(std::int64_t(points.size()), [&](std::int64_t at) {
+        const auto i = std::size_t(at);
+        Numbers ratios(points.size());
         for (std::size_t b = 0; b < points.size(); b++) {
             ratios[b] = 0;
             for (std::size_t l = 0; l < points[i].size(); l++) {
@@ -65,9 +69,9 @@ double information(const UniVae& model, const Points& points) {
         const double top = *std::max_element(ratios.begin(), ratios.end());
         double others = 0;
         for (double r : ratios) others += std::exp(r - top);
-        sum += ratios[i] - top - std::log(others / points.size());
-    }
-    return sum / points.size();
+        terms[i] = ratios[i] - top - std::log(others / points.size());
+    });
+    return std::accumulate(terms.begin(), terms.end(), 0.0) / points.size();
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """train.py FOLDER: trains from Python into FOLDER, and prints ok."""
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import threading
 
@@ -69,4 +71,47 @@ except masquerade.Misuse as error:
     assert "the table rows= has 2" in str(error), error
 masquerade.on_log(None)
 assert not any("error" in note for note in notes), notes
+
+# A thread that trains when the interpreter ends is ended by Python within the callback.
+program = f"""
+import sys, threading, time
+sys.path.insert(0, "python")
+import masquerade
+options = dict(data="{folder}/lines", out="{folder}/daemon", steps=100000, minutes=0)
+threading.Thread(target=masquerade.train, args=("lm", {small}), kwargs=options, daemon=True).start()
+time.sleep(1)
+"""
+ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+assert ended.returncode == 0, ended
+
+# The files of a run are protected wherever the program is.
+run, place = masquerade.Run.open(os.path.relpath(f"{folder}/python")), os.getcwd()
+os.chdir(f"{folder}/python")
+try:
+    run.generate(["a cup"], vectors="vocab.txt")
+    raise SystemExit("a file of the run is overwritten")
+except masquerade.Misuse as error:
+    assert "would be lost" in str(error), error
+os.chdir(place)
+latents = masquerade.Run.open(f"{folder}/univae-gaussian")
+assert latents.decode(np.zeros((0, latents.describe()["vectors"]))) == []
+for rows, options in ((np.zeros((0, 1)), {}), (np.zeros((0, latents.describe()["vectors"])), {"nosuch": 1})):
+    try:
+        latents.decode(rows, **options)
+        raise SystemExit("wrong options or columns are not refused where there are no rows")
+    except (masquerade.Misuse, masquerade.Error):
+        pass
+
+# A locale with a decimal comma.
+if shutil.which("localedef"):
+    subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", f"{folder}/de_DE.UTF-8"], capture_output=True)
+program = f"""
+import locale, sys
+sys.path.insert(0, "python")
+locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
+import masquerade
+assert masquerade.Run.open("{folder}/python").generate(count=1, temperature=0.7, length_penalty=0.6)
+"""
+if os.path.exists(f"{folder}/de_DE.UTF-8"):
+    subprocess.run([sys.executable, "-c", program], check=True, env=dict(os.environ, LOCPATH=folder))
 print("ok")

@@ -2,9 +2,13 @@
 // Tests what the trainer passes on at every step: the step number to the tape's random streams and to AdamW, and weight
 // decay for matrices only.
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 
 #include "data/text.h"
 #include "engine/nn/functions.h"
@@ -197,6 +201,31 @@ TEST_CASE("trainer: the best checkpoint is that of the lowest held-out loss, aft
     CHECK(best_after(1, 5) == "step-000005");
 }
 
+TEST_CASE("trainer: a run that is resumed from an older step has its best checkpoint among the steps up to there") {
+    const TemporaryFolder folder;
+    const std::string path = folder.file("run");
+    // Trains up to a step, with a checkpoint of each step; the held-out loss is losses[step - 1].
+    const auto train = [&](const std::string& from, std::int64_t steps, std::int64_t keep, const Numbers& losses) {
+        Constant task;
+        RunFolder run = from.empty() ? RunFolder::create(path) : RunFolder::resume(from);
+        TrainOptions o = options(steps);
+        o.save_every = 1, o.keep = keep;
+        Trainer trainer(task.parameters, task, run, o);
+        trainer.quiet = true;
+        trainer.after_step = [&](std::int64_t step, double) { task.held_out = losses.at(std::size_t(step) - 1); };
+        if (!from.empty()) trainer.resume();
+        trainer.run(never);
+        return std::filesystem::read_symlink(path + "/best").filename().string();
+    };
+    CHECK(train("", 4, 4, {3, 5, 4, 2}) == "step-000004");
+    CHECK(train(path + "/step-000003", 5, 4, {0, 0, 0, 3.5, 9}) == "step-000001");
+    CHECK(train(path + "/step-000004", 5, 4, {0, 0, 0, 0, 2.5}) == "step-000005");
+    CHECK(train(path + "/step-000004", 6, 1, {0, 0, 0, 0, 8, 9}) == "step-000004");  // step 1 is gone
+    CHECK(RunFolder::open(path).steps() == std::vector<std::int64_t>{4, 6});
+    std::filesystem::remove_all(path + "/step-000004");  // the best one of all
+    CHECK(train(path + "/step-000006", 7, 2, {0, 0, 0, 0, 0, 0, 8.5}) == "step-000007");
+}
+
 TEST_CASE("trainer: a resumed run keeps the schedule that it had") {
     auto moved = [](std::int64_t first_start, std::int64_t first_steps, std::int64_t until, std::int64_t then) {
         const TemporaryFolder folder;
@@ -218,6 +247,18 @@ TEST_CASE("trainer: a resumed run keeps the schedule that it had") {
     // --steps 3 sets the end of the schedule. The rate falls by a third per step, and stays at its minimum after the
     // resume.
     CHECK(moved(0, 0, 3, 6) == doctest::Approx(-0.01 * (1 + 2.0 / 3 + 1.0 / 3 + 3 * 0.03)).epsilon(2e-5));
+    for (double minutes : {0.0, 5.0}) {  // a limit of time as well does not change the end
+        const TemporaryFolder folder;
+        Constant task;
+        RunFolder run = RunFolder::create(folder.file("run"));
+        TrainOptions o = options(3);
+        o.schedule_start = o.schedule_steps = 0;
+        o.minutes = minutes;
+        Trainer trainer(task.parameters, task, run, o);
+        trainer.quiet = true;
+        trainer.run(never);
+        CHECK(task.value(task.b, 0) == doctest::Approx(-0.01 * (1 + 2.0 / 3 + 1.0 / 3)).epsilon(2e-5));
+    }
     // From step 2 on, the rate falls, and it is 0 at step 4.
     CHECK(moved(2, 4, 1, 3) == doctest::Approx(-0.01 * (1 + 1 + 1)).epsilon(2e-5));
     CHECK(moved(2, 4, 1, 4) == doctest::Approx(-0.01 * (1 + 1 + 1 + 0.5)).epsilon(2e-5));
@@ -275,6 +316,32 @@ TEST_CASE("trainer: the tape knows that it trains") {
     trainer.quiet = true;
     trainer.run(never);
     CHECK(task.training);
+}
+
+TEST_CASE("trainer: a pattern of recompute= that names no scope is refused") {
+    const TemporaryFolder folder;
+    Constant task;
+    RunFolder run = RunFolder::create(folder.file("run"));
+    TrainOptions o = options(1);
+    o.recompute = "nonsense*";
+    Trainer trainer(task.parameters, task, run, o);
+    trainer.quiet = true;
+    CHECK_THROWS_WITH_AS(trainer.run(never), doctest::Contains("recompute=nonsense*: no scope"), BadUsage);
+}
+
+TEST_CASE("threads: a child of fork() ends, although the threads of the pool are not in it") {
+    const int before = threads();
+    set_threads(4);
+    parallel_for(1000, 1, [](std::int64_t, std::int64_t) {});
+    usleep(100000);  // the threads sleep
+    const pid_t child = fork();
+    if (child == 0) std::exit(0);
+    int status = -1;
+    for (int i = 0; i < 500 && waitpid(child, &status, WNOHANG) == 0; i++) usleep(10000);
+    const bool ended = WIFEXITED(status);
+    if (!ended) kill(child, SIGKILL), waitpid(child, nullptr, 0);
+    CHECK(ended);
+    set_threads(before);
 }
 
 TEST_CASE("threads: what a piece throws comes to who asked, whichever piece it was") {

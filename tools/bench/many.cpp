@@ -60,7 +60,8 @@ void expect_mpi() {
 // variables, and starts more processes than there are processors.
 Json row_of(const Bench& bench, const MeasuredRun& run, int count, int threads) {
     constexpr const char* allow =
-        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+        "PMIX_MCA_gds=hash OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+        "OMPI_MCA_rmaps_base_oversubscribe=1 "
         "OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe "
         "PRTE_MCA_hwloc_default_binding_policy=none ";
     const std::string by = counted(count, "process");

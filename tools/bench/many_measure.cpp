@@ -154,7 +154,9 @@ Json measure_together(Bench& bench, const MeasuredRun& run) {
         {"sent", sent},
     };
     row["weights"] = fmt::format("{:016x}", checksum_of(t.run->parameters));
-    if (count > 1) measure_messages(std::max(1024, int(gradient_bytes(*t.run) / count)), bench.common.device, row);
+    if (count > 1)
+        measure_messages(std::max<std::size_t>(1024, std::size_t(gradient_bytes(*t.run) / count)), bench.common.device,
+                         row);
     return row;
 }
 

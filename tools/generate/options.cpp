@@ -12,8 +12,8 @@ void GenerateOptions::declare(Options& app) {
                    "1), each from new latents"),
         app.number(
             "--temperature", w.temperature, 0.0, 100.0,
-            "0: always the most likely token (default: 1 with --top-k, --top-p or --samples, and 1 with --count for "
-            "models without latents; otherwise 0); flow: factor of the noise (default: 1)",
+            "0: always the most likely token (default: 1 with --top-k, --samples or a --top-p below 1, and 1 with "
+            "--count for models without latents; otherwise 0); flow: factor of the noise (default: 1)",
             "T"),
         app.number("--top-k", w.search.top_k, 1, 100000000, "sample from the K most likely tokens", "K"),
         app.number("--top-p", w.search.top_p, 0.0, 1.0,

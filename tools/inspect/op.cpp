@@ -3,6 +3,8 @@
 // that a reader computes by hand can be compared with the engine.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <deque>
 #include <limits>
 #include <regex>
@@ -23,7 +25,17 @@
 namespace masquerade {
 namespace {
 
-constexpr double nobody_wrote = std::numeric_limits<double>::quiet_NaN();
+// A NaN that no computation returns. It fills outputs before the calls.
+double nobody_wrote() {
+    constexpr std::uint64_t bits = 0x7ff8dead00000001;
+    double number;
+    std::memcpy(&number, &bits, sizeof number);
+    return number;
+}
+bool is_unwritten(double x) {
+    const double mark = nobody_wrote();
+    return std::memcmp(&x, &mark, sizeof x) == 0;
+}
 
 template <class P>
 constexpr bool is_tensor =
@@ -78,7 +90,7 @@ class OnNumbers {
         others_expected_ = (0 + ... + int(!is_tensor<std::decay_t<P>>));
         typename OpCall<number, slot, void (*)(P...)>::InOrder{argument<std::decay_t<P>>()...};
         for (Held& held : held_)
-            if (held.before.empty() && held.view.count() && std::isnan(*held.view.as<double>()))
+            if (held.before.empty() && held.view.count() && is_unwritten(*held.view.as<double>()))
                 throw missing(held.name);
     }
     // Prints the tensors that the calls have written, and refuses words that no call has read.
@@ -159,7 +171,7 @@ class OnNumbers {
         held_.push_back({name, Buffer(std::max<std::size_t>(shape.count(), 1) * sizeof(double)), {}, numbers});
         Held& held = held_.back();
         held.view = {held.memory.data(), DType::f64, Device::cpu, shape, held.name.c_str()};
-        std::fill_n(held.view.as<double>(), shape.count(), nobody_wrote);
+        std::fill_n(held.view.as<double>(), shape.count(), nobody_wrote());
         std::copy(numbers.begin(), numbers.end(), held.view.as<double>());
         return held.view;
     }
@@ -200,7 +212,10 @@ class OnNumbers {
         if (name == "lse" && ends_with(base, "attention")) return {rows, heads_};
         if (base == "attention" || base == "lsh_attention") return inputs_[0].shape;
         if (base == "state_attention") return {rows, value_columns_};
-        if (base == "sinkhorn") return {most_blocks(graph_, rows, block_) * block_, inputs_[1].columns()};
+        if (base == "sinkhorn") {  // the op itself refuses block_ < 1
+            const std::int64_t blocks = block_ < 1 ? 1 : most_blocks(graph_, rows, block_) * block_;
+            return {blocks, inputs_[1].columns()};
+        }
         if (base == "feature_map") return {rows, columns * (doubled_ ? 2 : 1)};
         if (base == "max_rows") return {std::int64_t(lists_.back().size()) - 1, columns};
         if (base == "slot_loss" && name == "base") return find("lse")->view.shape;
@@ -226,9 +241,13 @@ class OnNumbers {
             view = make(name, of->view.shape, Numbers(std::size_t(of->view.count()), 0.0));
         } else if (name == "rotary_table") {
             const int width = integer("columns", int(inputs_.at(0).columns()));
+            if (width < 2 || width % 2 != 0 || width > 65536)
+                throw BadUsage(program_, "columns=", width, ": expected an even number from 2 to 65536");
             Ints positions;
             read(positions, "positions");  // an op may name them after the table
             const int last = *std::max_element(positions.data, positions.data + positions.count);
+            if (last < 0 || last > 1000000)
+                throw BadUsage(program_, "positions: found ", last, ", expected 0 to 1000000");
             const Numbers table = make_rotary_table(last + 1, width);
             view = make(name, {std::int64_t(table.size()) / width, width}, table);
         } else if (!absent(name)) {

@@ -13,8 +13,9 @@ namespace masquerade {
 // The heading above the options that every program has.
 constexpr const char* common_heading = "General options";
 
-// Throws BadInput if an output of the command line that was parsed is also one of its inputs.
-void guard_files();
+// Throws BadInput if an output of the command line that was parsed is also one of its inputs. If `standard` is true,
+// standard input and standard output count, too.
+void guard_files(bool standard);
 // Returns the help text of a program, or of the command that the user gave. help_asked_for() returns the text that
 // replaces it (Options::on_help), if there is one.
 std::string help_of(const CLI::App& program);

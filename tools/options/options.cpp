@@ -104,7 +104,7 @@ std::function<std::string(bool all)> own_help;  // given to on_help(); else null
 
 }  // namespace
 
-void guard_files() {
+void guard_files(bool standard) {
     std::vector<OutputFile> outputs;
     Strings inputs;
     for (const FileOption& o : file_options) {
@@ -115,7 +115,7 @@ void guard_files() {
             else if (!path.empty())
                 inputs.push_back(path);
     }
-    refuse_to_read(outputs, inputs);
+    refuse_to_read(outputs, inputs, standard);
 }
 
 std::string help_asked_for(const CLI::App& program, bool all) { return own_help ? own_help(all) : help_of(program); }
@@ -123,9 +123,14 @@ std::string help_asked_for(const CLI::App& program, bool all) { return own_help 
 template <class T>
 Option Options::value(const std::string& name, T& value, const std::string& shown, const std::string& what) {
     using Word = typename Checked<T>::type;
-    return app_->add_option(name, value, what)
-        ->option_text(shown)
-        ->transform(CLI::Validator(why_no_value<Word>, ""));  // runs before the other checks of the option
+    CLI::Option* option = nullptr;
+    if constexpr (std::is_same_v<T, double>)  // CLI11 would read the decimal point of the locale
+        option = app_->add_option_function<std::string>(
+            name, [&value](const std::string& word) { read_number(word, value); }, what);
+    else
+        option = app_->add_option(name, value, what);
+    return option->option_text(shown)->transform(
+        CLI::Validator(why_no_value<Word>, ""));  // runs before the other checks of the option
 }
 Option Options::input(const std::string& name, std::string& path, const std::string& shown, const std::string& what) {
     file_options.push_back({app_, name, [&] { return std::vector{path}; }, false});
@@ -218,7 +223,7 @@ void with_options(const std::string& name, const Strings& words, const std::func
         }
         left.erase(std::remove(left.begin(), left.end(), ""), left.end());
         app.parse(left);
-        guard_files();
+        guard_files(false);  // the host of the library decides what its standard files are
         body();
     } catch (const CLI::ParseError& e) {
         throw BadUsage(why_refused(app, e));

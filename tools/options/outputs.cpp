@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 struct File {
     struct stat about {};
+    File() = default;  // no file; it is the same as no other one
     explicit File(const std::string& path) {
         if (::stat(path.c_str(), &about) != 0) about = {};
     }
@@ -65,8 +66,8 @@ void refuse_if_lost(const OutputFile& output, const std::string& read) {
 
 }  // namespace
 
-void refuse_to_read(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs) {
-    const File in(STDIN_FILENO), out(STDOUT_FILENO);
+void refuse_to_read(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs, bool standard) {
+    const File in = standard ? File(STDIN_FILENO) : File(), out = standard ? File(STDOUT_FILENO) : File();
     for (const OutputFile& output : outputs) {
         const File file(output.path);
         if (file.same(in)) refuse(output, "is standard input");

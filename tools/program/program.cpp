@@ -179,7 +179,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             for (int i = 0; i < argc; i++) common.command += (i > 0 ? " " : "") + shell_quoted(argv[i]);
             const std::string command = text("version ", version, " and the command ", common.command);
             expect_equal(command);
-            guard_files();
+            guard_files(true);
             common.seed_given = seed.given();
             common.device = choose_device(device, name, work);
             if (together == Together::yes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The check of lab 0. The correct gradients come from the complex step. Most programs use an op of the check, which
-// counts how often its forward and its backward are called; nothing here is timed.
+// counts how often its forward and its backward are called.
 #include <algorithm>
 #include <complex>
 #include <random>

@@ -327,6 +327,7 @@ std::string of_importance() {
         add("every log w is about 2", 9, 1, 2, false);
     add("every log w is about -100000", 9, 2, -100000, false), add("every log w is about 100000", 9, 2, 100000, false);
     add("some log w are minus infinity", 8, 2, 0, true), add("log w differ by hundreds", 9, 300, 0, false);
+    add("log w differ by thousands", 9, 2000, 0, false);
     const std::string s = differs("importance_weighted", "the sum in long double", cases);
     const Numbers none(3, -infinity);
     if (const double found = importance_weighted(3, none.data()); s.empty() && found != -infinity)
@@ -382,9 +383,11 @@ std::string of_kl_weight() {
         return r;
     };
     const Result any = result("", 64, 4, 0.3);
-    const Result uneven = result("steps is no multiple of cycles", 50, 7, 0.4);
-    if (alike(any.found, any.right) && !alike(uneven.found, uneven.right))
-        return differs("kl_weight", "the definition", uneven, {}) + "that is where 50 steps have 7 cycles\n";
+    for (const auto& [steps, cycles] : {std::pair(50, 7), {20, 6}})
+        if (const Result uneven = result("", steps, cycles, 0.4);
+            alike(any.found, any.right) && !alike(uneven.found, uneven.right))
+            return differs("kl_weight", "the definition", uneven, {}) + "that is where " + std::to_string(steps) +
+                   " steps have " + std::to_string(cycles) + " cycles\n";
     const std::string s = differs("kl_weight", "the definition", any,
                                   {result("there is one cycle", 64, 1, 0.3), result("rise is 1", 50, 4, 1),
                                    result("there is one cycle and rise is 1", 64, 1, 1)});

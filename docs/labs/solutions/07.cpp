@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace {
@@ -71,8 +72,8 @@ double importance_weighted(int S, const double* log_w) {
 
 double kl_weight(int step, int steps, int cycles, double rise) {
     if (step >= steps) return 1;
-    const double cycle = double(steps) / cycles;
-    return std::min(1.0, std::fmod(step, cycle) / (rise * cycle));
+    const std::int64_t place = std::int64_t(step) * cycles % steps;  // in the cycle, from 0 to steps - 1
+    return std::min(1.0, double(place) / (rise * steps));
 }
 
 double free_bits(int B, int Z, double weight, double least, const double* kl, double* dkl) {

@@ -60,10 +60,10 @@ class LinformerAttention : public StateAttention {
     }
     Taken take(Tape& tape, Tensor* x, Ints positions, Tensor* rotary_table, const std::string& name) const override {
         if (!positions.data) positions = tape.ints(std::vector<int>(x->rows(), 0));
-        Tensor* weights = embedding(tape, positions, weights_, name + ".weights");
+        Tensor* weights = convert(tape, embedding(tape, positions, weights_, name + ".weights"),
+                                  arithmetic_of(tape.dtype), name + ".pack");
         if (of_all_heads_) weights = for_each_head(tape, weights, name);
-        return {convert(tape, weights, arithmetic_of(tape.dtype), name + ".pack"),
-                keys_and_values(tape, key_value_, x, positions, rotary_table, name)};
+        return {weights, keys_and_values(tape, key_value_, x, positions, rotary_table, name)};
     }
     // Repeats the K numbers of every row for each of the H heads: (N,K) becomes (N,H K).
     Tensor* for_each_head(Tape& tape, Tensor* x, const std::string& name) const {

@@ -52,8 +52,7 @@ class Pool {
             stopping_ = true;
         }
         wake_.notify_all();
-        // A child of fork() has the objects of the threads, but not the threads.
-        for (std::thread& w : workers_) getpid() == owner_ ? w.join() : w.detach();
+        for (std::thread& w : workers_) w.join();
     }
 
     void run(std::int64_t pieces, Piece piece, void* context, int team) {
@@ -135,7 +134,6 @@ class Pool {
     std::mutex calls_, sleep_;
     std::condition_variable wake_;
     std::vector<std::thread> workers_;
-    const pid_t owner_ = getpid();
     std::atomic<std::uint64_t> ticket_{0};
     std::atomic<Piece> piece_{nullptr};
     std::atomic<void*> context_{nullptr};
@@ -143,6 +141,16 @@ class Pool {
     std::atomic<int> team_{1}, sleeping_{0};
     std::exception_ptr thrown_;
     bool stopping_ = false;
+};
+
+// The pool of the process. A child of fork() has no threads of the pool, so it does not destroy its copy: the destructor
+// of the condition variable would wait for threads that sleep there.
+struct KeptPool {
+    Pool* const pool = new Pool;
+    const pid_t owner = getpid();
+    ~KeptPool() {
+        if (getpid() == owner) delete pool;
+    }
 };
 
 }  // namespace
@@ -161,8 +169,8 @@ void run_pieces(std::int64_t pieces, void (*piece)(void*, std::int64_t), void* c
         for (std::int64_t i = 0; i < pieces; i++) piece(context, i);
         return;
     }
-    static Pool pool;
-    pool.run(pieces, piece, context, int(std::min<std::int64_t>(pieces, threads())));
+    static const KeptPool kept;
+    kept.pool->run(pieces, piece, context, int(std::min<std::int64_t>(pieces, threads())));
 }
 
 }  // namespace detail

@@ -75,8 +75,10 @@ __device__ void sum_chunk(std::int64_t chunk, int c, std::int64_t rows, int widt
     for (int t = 0; t < count_of_terms; t++) write_numbers(parts + (chunk * count_of_terms + t) * width + c, sums[t]);
 }
 template <int n, class A, class... Terms>
-__global__ void __launch_bounds__(32) chunk_sums_kernel(std::int64_t rows, int width, A* parts, Terms... terms) {
-    sum_chunk<n>(blockIdx.x, (int(blockIdx.y) * 32 + int(threadIdx.x)) * n, rows, width, parts, terms...);
+__global__ void __launch_bounds__(32)
+    chunk_sums_kernel(std::int64_t rows, int width, unsigned across, A* parts, Terms... terms) {
+    sum_chunk<n>(blockIdx.x / across, (int(blockIdx.x % across) * 32 + int(threadIdx.x)) * n, rows, width, parts,
+                 terms...);
 }
 
 // Calls start(chunks, width, parts), which launches a kernel that sums the chunks of rows for all sums. Lanes sum n
@@ -106,7 +108,8 @@ void launch_column_sums(std::int64_t rows, int columns, const ColumnSum<float, T
         constexpr int n = columns_each;
         const auto start = [&](unsigned chunks, int width, float* parts) {
             const unsigned across = unsigned(width + 32 * n - 1) / (32 * n);
-            launch<chunk_sums_kernel<n, float, Terms...>>(dim3(chunks, across), 32, 0, rows, width, parts,
+            // All blocks in one dimension: the other ones have at most 65,535, and the distances of local_lambda more.
+            launch<chunk_sums_kernel<n, float, Terms...>>(chunks * across, 32, 0, rows, width, across, parts,
                                                           sums.term...);
         };
         launch_chunk_sums<n>(rows, columns, start, sums...);

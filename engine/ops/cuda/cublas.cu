@@ -144,7 +144,8 @@ void choose_algorithm(Plan& plan, const Multiplication& p) {
 
 Plan make_plan(const Multiplication& p) {
     Plan plan;
-    const cublasComputeType_t sums = product_rule().tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const bool rounds = product_rule().tf32 && p.a.dtype == DType::f32;
+    const cublasComputeType_t sums = rounds ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     lt().expect(lt().make_operation(&plan.operation, sums, CUDA_R_32F), "describing a product");
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t(p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, std::int32_t(p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));

@@ -124,6 +124,13 @@ TEST_CASE("mask in words: a table says which rows see which, of shorter document
     refused("see later rows", [] { MaskWords("AB rows=10/11").written(1, true); });
 }
 
+TEST_CASE("mask in words: a slice that ends before it begins is empty") {
+    for (int source = 0; source < 6; source++) {
+        const MaskWords::Written slice = MaskWords("A full; B causal sees A[2:-2]").written(source, false);
+        CHECK(slice.to - slice.from == std::max(0, source - 4));
+    }
+}
+
 TEST_CASE("mask in words: as cross-attention, rows of B see what the words say of A") {
     const Documents documents = {{4, 2}, {0, 3}, {1, 1}, {5, 0}, {3, 2}};
     for (const auto& [words, from, to] :

@@ -21,16 +21,19 @@ namespace {
 
 // Trains two steps, and saves a checkpoint after each.
 void train(const Family& kind, std::uint64_t seed, const std::string& path,
-           std::optional<WordPiece::Options> tokenizer = {}) {
+           std::optional<WordPiece::Options> tokenizer = {}, const std::string& objective = "") {
     const std::unique_ptr<RunSettings> settings = tiny(kind);
+    Config keys;
+    settings->declare(keys);
+    if (!objective.empty()) keys.set("objective", objective);
     settings->train.seed = seed;
     settings->train.save_every = 1;
     const TrainingText text = text_for(settings->wants(kind.reads));
     const auto run = kind.fresh(*settings, learn_vocabulary(*settings, text), settings->precision, Device::cpu);
     if (tokenizer) run->tokenizer = WordPiece(run->tokenizer.vocabulary(), *tokenizer);
     RunFolder folder = RunFolder::create(path);
-    run->start(folder, {{"model", kind.name}, {"seed", seed}});
     const std::unique_ptr<Task> task = run->task(text);
+    run->start(folder, {{"model", kind.name}, {"seed", seed}});
     TrainOptions options = settings->train;
     options.steps = 2, options.minutes = 0;
     Trainer trainer(run->parameters, *task, folder, options);
@@ -174,6 +177,25 @@ TEST_CASE("belonging: the vocabulary's hash covers tokenizer.json; older runs ha
         replace_text(json, "\"who\"", "\"whoo\"");
         CHECK_SAYS(refusal(kind, run), "tokenizer.json has whoo as token ");
     }
+}
+
+TEST_CASE("belonging: lengths.txt of another text is refused") {
+    const Family& kind = find_family("unilm");
+    const TemporaryFolder folder;
+    const std::string run = folder.file("run"), lengths = run + "/lengths.txt";
+    train(kind, 1, run, {}, "any-order");
+    CHECK(refusal(kind, run) == "");
+    const std::string good = read_file(lengths);
+    write_file(lengths, good + "23\t24\t1000\n");
+    CHECK_SAYS(refusal(kind, run), "lengths.txt has changed since the run was started; ");
+    fs::remove(lengths);  // what needs no lengths still works
+    CHECK(refusal(kind, run) == "");
+    write_file(lengths, good + "23\t24\t1000\n");
+    untie(run);
+    nlohmann::json record = read_json(run + "/run.json");
+    record.erase("lengths_hash");  // as older versions wrote it
+    write_file(run + "/run.json", record.dump());
+    CHECK(refusal(kind, run) == "");
 }
 
 TEST_CASE("belonging: weights that are not finite are refused wherever a file becomes parameters") {

@@ -99,6 +99,12 @@ TEST_CASE("resume: every setting of every family, with another value than its de
             train(kind, *settings, halves, 3);
             train(kind, *settings, halves, 6);
             check_same_checkpoints(straight, halves);
+            if (keys.has("precision") && key != "precision") {
+                const std::string f32 = keys.value("precision");
+                keys.set("precision", "bf16");
+                train(kind, *settings, folder.file("bf16"), 1);
+                keys.set("precision", f32);
+            }
             const auto loaded = kind.load(halves, true, Device::cpu);
             Config found;
             loaded->settings_to_change().declare(found);
