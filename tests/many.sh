@@ -12,8 +12,8 @@ if ! command -v mpirun > /dev/null || [ ! -e "$build/libmasquerade_mpi.so" ]; th
     exit 0
 fi
 cd "$folder"
-# By default, OpenMPI's processes share memory with a lock. A process that is killed while it holds the lock makes mpirun
-# wait for ever.
+# Without gds=hash, OpenMPI's processes share memory with a lock. A process that is killed while it holds the lock makes
+# mpirun wait for ever.
 export PMIX_MCA_gds=hash OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
     OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_pml=ob1  # OpenMPI then starts in half the time
 

@@ -124,11 +124,16 @@ template <class T>
 Option Options::value(const std::string& name, T& value, const std::string& shown, const std::string& what) {
     using Word = typename Checked<T>::type;
     CLI::Option* option = nullptr;
-    if constexpr (std::is_same_v<T, double>)  // CLI11 would read the decimal point of the locale
-        option = app_->add_option_function<std::string>(
-            name, [&value](const std::string& word) { read_number(word, value); }, what);
-    else
+    if constexpr (std::is_same_v<Word, double>) {  // CLI11 would read the decimal point of the locale
+        const auto store = [&value](const std::string& word) {
+            double number = 0;
+            read_number(word, number);
+            value = number;
+        };
+        option = app_->add_option_function<std::string>(name, store, what);
+    } else {
         option = app_->add_option(name, value, what);
+    }
     return option->option_text(shown)->transform(
         CLI::Validator(why_no_value<Word>, ""));  // runs before the other checks of the option
 }
