@@ -17,8 +17,8 @@ struct OutputFile {
 //   - a path inside an input folder that is a run folder, under a name that runs use for their own files, even if the
 //     file does not exist yet. Other files in a run folder may be overwritten.
 // An output that is a link to one of these files is refused, too. If `standard` is true, standard input counts as an
-// input, and standard output as an output. Also sets before_reading (input/input.h), so that later attempts of the program to read an
-// output throw.
+// input, and standard output as an output. Also sets before_reading (input/input.h), so that later attempts of the
+// program to read an output throw.
 void refuse_to_read(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,
                     bool standard = true);
 

@@ -45,12 +45,13 @@ void say(fmt::format_string<Said<Parts>...> form, const Parts&... parts) {
 }
 
 // Like say(), but if standard output is a terminal, wraps the lines to its width. Continuation lines are indented by
-// `hang` columns more than their line.
+// `hang` columns more than their line or, if this leaves them less than 20 columns, by 2.
 template <class... Parts>
 void say_wrapped(int hang, fmt::format_string<Said<Parts>...> form, const Parts&... parts) {
     const auto format = [&](const auto&... values) { return fmt::vformat(form, fmt::make_format_args(values...)); };
     const std::string lines = format(part_to_say(parts)...);
-    say("{}", Lines{is_terminal(stdout) ? wrapped(lines, terminal_width(stdout), hang) : lines});
+    const int width = terminal_width(stdout);
+    say("{}", Lines{is_terminal(stdout) ? wrapped(lines, width, hang + 20 <= width ? hang : 2) : lines});
 }
 
 }  // namespace masquerade

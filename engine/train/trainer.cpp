@@ -190,9 +190,10 @@ Trainer::Moment Trainer::agree(const std::function<bool()>& stop) const {
     return moment;
 }
 
-// Chooses the schedule from the measured speed. The decay starts at this step, or at the end of the warm-up if that is
-// later. Its length is 96 % of the steps that fit into the remaining time, but at least one step. If there is a limit
-// in minutes, the remaining time ends at last_second(), otherwise at second 600.
+// Chooses the schedule from the measured speed. The decay starts at the step that schedule_start= names or, without it,
+// at this step or at the end of the warm-up, whichever is later. Its length is 96 % of the steps that fit into the
+// remaining time, but at least one step. If there is a limit in minutes, the remaining time ends at last_second(),
+// otherwise at second 600.
 void Trainer::choose_schedule(double now, double seconds_per_step) {
     const double left = (options_.minutes > 0 ? last_second(options_.minutes) : 600) - now;
     if (!start_given_) options_.schedule_start = std::max(step_, options_.warmup);
