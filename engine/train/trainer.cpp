@@ -342,8 +342,8 @@ void Trainer::progress(double loss, double now) const {
         say(numbers + "\n");
     } else {
         const int wide = columns(), width = std::max(0, std::min(24, wide - 4 - int(numbers.size())));
-        const std::string bar = width > 0 ? "[" + bar_of(share, width) + "] " : "";
-        say(bar + numbers.substr(0, std::size_t(std::max(0, wide - 1 - (width > 0 ? width + 3 : 0)))));
+        say(fmt::format("[{}] {}", bar_of(share, width),
+                        numbers.substr(0, std::size_t(std::max(0, wide - width - 4)))));
         bar_shown = true;
     }
 }

@@ -12,7 +12,8 @@ namespace {
 // Returns a text such as "warning: 3 of 40 targets (7.5 %)". If the share is below 1 %, it begins with "note".
 std::string share_of(std::int64_t part, std::int64_t all, const char* what) {
     const double share = double(part) / all;
-    return fmt::format("{}: {} of {} {} ({:.3g} %)", share < 0.01 ? "note" : "warning", part, all, what, 100 * share);
+    return fmt::format("{}: {} of {} {} ({} %)", share < 0.01 ? "note" : "warning", part, all, what,
+                       fmt::format(share < 0.095 ? "{:.2g}" : "{:.0f}", 100 * share));
 }
 
 }  // namespace
