@@ -43,22 +43,16 @@ many_of() {
     shift 2
     mpirun -q -n "$count" "$root/$program" --device cpu --threads 1 "$@"
 }
-# mpirun ARGUMENT...: mpirun, ended if it takes more than $limit seconds. If no process of ours is left by then, mpirun
-# itself hangs, and is started again, at most $tries times in all; else the processes that are left are printed.
-limit=120 tries=3
+# mpirun ARGUMENT...: mpirun, ended if it takes more than $limit seconds. Then prints the processes that it still has.
+limit=120
 mpirun() {
-    local pid left
-    for _ in $(seq $tries); do
-        command mpirun "$@" <&0 &
-        pid=$!
-        timeout "$limit" tail -s 0.05 --pid=$pid -f /dev/null && { wait $pid; return; }
-        left=$(ps -o pid=,stat=,wchan:20=,args= --ppid $pid | awk '$2 !~ /^Z/')
-        pkill -KILL -P $pid
-        { kill -KILL $pid && wait $pid; } 2> /dev/null
-        [ -z "$left" ] || break
-        echo "note: no process was left, but mpirun waited: mpirun $*" >&2
-    done
-    [ -z "$left" ] || printf 'after %s s, these processes are left:\n%s\n' "$limit" "$left" >&2
+    command mpirun "$@" <&0 &
+    local pid=$!
+    timeout "$limit" tail -s 0.05 --pid=$pid -f /dev/null && { wait $pid; return; }
+    printf 'after %s s, mpirun still has these processes:\n%s\n' "$limit" \
+        "$(ps -o pid=,stat=,wchan:20=,args= --ppid $pid)" >&2
+    pkill -KILL -P $pid
+    { kill -KILL $pid && wait $pid; } 2> /dev/null
     return 124
 }
 # has NAME PART TEXT: checks that the text contains the part
@@ -212,7 +206,7 @@ rm -rf hangs
 
 # A process that is killed is named, in one line.
 # shellcheck disable=SC2086
-limit=60 tries=1 many 3 $run save_every=5 --minutes 5 --out $PWD/dies > said 2>&1 & launched=$!
+limit=60 many 3 $run save_every=5 --minutes 5 --out $PWD/dies > said 2>&1 & launched=$!
 started dies
 kill -KILL "$(ranks $PWD/dies | awk '$2 == 1 { print $1 }')"
 wait $launched
@@ -231,7 +225,7 @@ for _ in $(seq $((3 * kills))); do
     arguments="$run save_every=5 --out $PWD/killed"
     compgen -G 'killed/step-*' > /dev/null && arguments="--resume $PWD/killed"
     # shellcheck disable=SC2086
-    limit=30 tries=1 many 3 $arguments --steps 299 > said 2>&1 & launched=$!
+    limit=30 many 3 $arguments --steps 299 > said 2>&1 & launched=$!
     # The three processes, once mpirun has started all of them.
     until all=$(pgrep -P "$(pgrep -P $launched -x mpirun)" -f "^$root/train" 2> /dev/null) && [ "$(wc -l <<< "$all")" = 3 ] ||
         ! kill -0 $launched 2> /dev/null; do sleep 0.02; done

@@ -24,8 +24,8 @@ void operator delete(void* p) noexcept {
 }
 void operator delete(void* p, std::size_t) noexcept { operator delete(p); }
 
-// Returns the number of bytes that f holds at most, of those that come from `new`. If the student's functions run in another process, returns the increase
-// of the other process's peak address space instead.
+// Returns the number of bytes that f holds at most, of those that come from `new`. If the student's functions run in
+// another process, returns the increase of the other process's peak address space instead.
 inline std::size_t memory_of(const std::function<void()>& f) {
     if (memory_elsewhere) return memory_elsewhere(f);
     const std::size_t before = most = held;

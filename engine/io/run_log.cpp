@@ -86,7 +86,11 @@ RunFolder::Past RunFolder::rewind(std::int64_t step) const {
             past.best = loss, best = std::int64_t(at);
         return true;
     });
-    if (led_to("best") > step) link("best", step_name(best));
+    const std::int64_t before = led_to("best");
+    if (before > step)
+        link("best", step_name(best));
+    else if (before != best && std::binary_search(there.begin(), there.end(), before))  // its line is missing
+        past.best = std::numeric_limits<double>::infinity();
     if (damaged > 0) log_line("warning: ", file("log.jsonl"), ": ", damaged, " lines that are not JSON were dropped");
     bool keep_block = true;
     keep_lines("samples.txt", [&](const std::string& line) {

@@ -191,14 +191,15 @@ Trainer::Moment Trainer::agree(const std::function<bool()>& stop) const {
 }
 
 // Chooses the schedule from the measured speed. The decay starts at the step that schedule_start= names or, without it,
-// at this step or at the end of the warm-up, whichever is later. Its length is 96 % of the steps that fit into the
-// remaining time, but at least one step. If there is a limit in minutes, the remaining time ends at last_second(),
-// otherwise at second 600.
+// at this step or at the end of the warm-up, whichever is later. It ends after 96 % of the steps that fit into the
+// remaining time, but takes at least one step. If there is a limit in minutes, the remaining time ends at
+// last_second(), otherwise at second 600.
 void Trainer::choose_schedule(double now, double seconds_per_step) {
     const double left = (options_.minutes > 0 ? last_second(options_.minutes) : 600) - now;
     if (!start_given_) options_.schedule_start = std::max(step_, options_.warmup);
+    const std::int64_t from = start_given_ ? step_ : options_.schedule_start;
     options_.schedule_steps =
-        std::max(step_, options_.schedule_start) + std::int64_t(std::max(1.0, 0.96 * left / seconds_per_step));
+        std::max(options_.schedule_start + 1, from + std::int64_t(std::max(1.0, 0.96 * left / seconds_per_step)));
     log_line("note: ", fmt::format("{:.1f} ms a step: schedule_start={} schedule_steps={}", 1e3 * seconds_per_step,
                                    options_.schedule_start, options_.schedule_steps));
 }

@@ -169,7 +169,7 @@ Measures TargetRun::measures(const Measuring& how) {
                 add(".perplexity", std::exp(mean), "a token", "exp of the bound", {std::exp(low), std::exp(high)});
             }
             add(".sentence", bound.per_document, "nats/sentence", "the bound of a sentence, mean");
-            if (how.orders > 0) {
+            if (how.orders > 0 && bound.tokens > 0) {
                 const auto [found, least, most] = bound_by_orders(objective, all, how.orders, how.seed).per_token;
                 add(".orders", found, "nats/token", text("the same, by ", how.orders, " random orders of each text"),
                     {least, most});

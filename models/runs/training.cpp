@@ -32,7 +32,7 @@ bool is_setting(const std::string& word) { return word.find('=') != std::string:
 // Changes the settings of a resumed run by `words` (key=value). Returns the changed settings with their new values.
 json changed(RunSettings& settings, const Strings& words) {
     static const Strings may_change = {"learning_rate",  "warmup",     "clip", "schedule_start",
-                                       "schedule_steps", "save_every", "keep"};
+                                       "schedule_steps", "save_every", "keep", "recompute"};
     Config keys;
     settings.declare(keys);
     json changes;

@@ -36,7 +36,8 @@ double importance_weighted(int S, const double* log_w);
 // 5. Returns the weight of the KL in the loss at step 0, 1 ... of a training with `steps` steps. The steps are divided
 // into `cycles` equal cycles. In each cycle, the weight rises linearly from 0, reaches 1 after the fraction `rise` of
 // the cycle, and stays 1 until the cycle ends. If `cycles` does not divide `steps`, a cycle is not a whole number of
-// steps. From step `steps` on, the weight is 1. `rise` is above 0 and at most 1.
+// steps; find the place of a step in its cycle by whole numbers, because steps / cycles rounds. From step `steps` on,
+// the weight is 1. `rise` is above 0 and at most 1.
 // Sources: Bowman et al. 2016 for one cycle, Fu et al. 2019 for several cycles.
 double kl_weight(int step, int steps, int cycles, double rise);
 // The price of the KL of a batch: the term that the KL adds to the loss. kl (B,Z) has the KL of each of the Z numbers

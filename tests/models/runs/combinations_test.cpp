@@ -175,7 +175,7 @@ Strings small_values(const std::string& key, const std::string& family) {
         {"max_length", {"3", "7", "20"}},
         {"max_target", {"2", "5", "12"}},
         {"positions", {"1", "40"}},
-        {"recompute", {"*layer.*", "*layer.0", "nothing"}},
+        {"recompute", {"*layer.*", "*layer.0", "*"}},
         {"prior_sentences", {"1", "9"}},
         {"seed", {"7", "18446744073709551615"}},
         {"codes", {"2", "16"}},
