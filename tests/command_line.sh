@@ -44,6 +44,21 @@ families_of() { "$1" models | sed -n 's/^\([a-z0-9]\+\) .*/\1/p'; }
 settings_of() { help_rows "$1" "$2" --help | sed -n 's/^  \([a-z0-9_]*\)=.*/\1/p'; }
 # lines LOG: prints a log.jsonl without the numbers that depend on the machine
 lines() { sed -E 's/"(seconds|tokens_per_second|memory)":[^,}]*[,}]//g' "$1"; }
+# mpirun ARGUMENT...: mpirun, ended if it takes more than $limit seconds. Then prints the processes that it still has.
+# Without gds=hash, OpenMPI's processes share memory with a lock. A process that is killed while it holds the lock makes
+# mpirun wait for ever.
+export PMIX_MCA_gds=hash
+limit=120
+mpirun() {
+    command mpirun "$@" <&0 &
+    local pid=$!
+    timeout "$limit" tail -s 0.05 --pid=$pid -f /dev/null && { wait $pid; return; }
+    printf 'after %s s, mpirun still has these processes:\n%s\n' "$limit" \
+        "$(ps -o pid=,stat=,wchan:20=,args= --ppid $pid)" >&2
+    pkill -KILL -P $pid
+    { kill -KILL $pid && wait $pid; } 2> /dev/null
+    return 124
+}
 # finish NAME: prints the summary, and succeeds if no check has failed
 finish() {
     echo "$1: $passed passed, $failed failed"

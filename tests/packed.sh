@@ -46,11 +46,11 @@ for model in unilm seq2seq; do
     is "$model: log of a resumed run" "$(lines $model-text/log.jsonl)" "$(lines $model-halves/log.jsonl | grep -v '"step":15,')"
 done
 grep -o 'warning: .* of .* sources ([^)]*)' said
-if command -v mpirun > /dev/null && [ -e "$build/libmasquerade_mpi.so" ]; then
+if type -P mpirun > /dev/null && [ -e "$build/libmasquerade_mpi.so" ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
         OMPI_MCA_btl_vader_single_copy_mechanism=none
     # shellcheck disable=SC2086
-    PMIX_MCA_gds=hash timeout -k 5 120 mpirun -q -n 2 "$build/train" --device cpu --threads 1 unilm $small --data two --steps 40 --out shared > said 2>&1 || cat said
+    mpirun -q -n 2 "$build/train" --device cpu --threads 1 unilm $small --data two --steps 40 --out shared > said 2>&1 || cat said
     is 'two processes: log' "$(lines unilm-text/log.jsonl)" "$(lines shared/log.jsonl)"
 fi
 is 'measures' 0 "$("$build/evaluate" unilm-packed --limit 5 > said 2>&1; echo $?)"

@@ -171,11 +171,10 @@ RunWriter InsertionRun::writer(const Writing& how) {
     // 0 samples: the writer reads input lines.
     return {0, [=, told = false](const Strings& lines, std::uint32_t first) mutable {
                 const bool canvas = how.from_canvas;
+                const Split split = canvas ? at_tabs(lines) : Split{before_tabs(lines, told), {}};
                 std::vector<Canvas> starts;
-                if (canvas)
-                    for (const std::string& words : at_tabs(lines).right) starts.push_back(canvas_of(words));
-                const Strings left = canvas ? at_tabs(lines).left : before_tabs(lines, told);
-                return lines_for(sentences(left), first, canvas ? 0 : 3, [&](const Sentences& sources) {
+                for (const std::string& words : split.right) starts.push_back(canvas_of(words));
+                return lines_for(sentences(split.left), first, canvas ? 0 : 3, [&](const Sentences& sources) {
                     Strings all;
                     for (const Written& w : insert(sources, options, std::move(starts)))
                         all.push_back(how.show_rounds ? draw_rounds(w, pieces_of(w.tokens)) : decode(w.tokens));

@@ -143,8 +143,8 @@ class Pool {
     bool stopping_ = false;
 };
 
-// The pool of the process. A child of fork() has no threads of the pool, so it does not destroy its copy: the destructor
-// of the condition variable would wait for threads that sleep there.
+// The pool of the process. A child of fork() has no threads of the pool. It does not destroy its copy of the pool,
+// because the destructor of the condition variable would wait for ever for threads that do not exist in the child.
 struct KeptPool {
     Pool* const pool = new Pool;
     const pid_t owner = getpid();
