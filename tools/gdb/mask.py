@@ -15,8 +15,11 @@ def items_of(vector):
 
 
 def numbers_of(struct):
-    """Returns the fields of a struct of numbers."""
-    return SimpleNamespace(**{field.name: int(struct[field.name]) for field in struct.type.strip_typedefs().fields()})
+    """Returns the fields of a struct of numbers, with those that it inherits."""
+    numbers = {}
+    for field in struct.type.strip_typedefs().fields():
+        numbers |= vars(numbers_of(struct[field])) if field.is_base_class else {field.name: int(struct[field])}
+    return SimpleNamespace(**numbers)
 
 
 class Graph:
