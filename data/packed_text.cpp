@@ -217,6 +217,8 @@ PackWriter::PackWriter(const std::string& place, const WordPiece& tokenizer, boo
     for (const char* name : {id_name, index_name})
         files_.emplace_back(name, std::make_unique<Pieces>(place_ + "/" + name));
     files_[1].second->write(&ids_, offset_bytes);
+    write_small(vocabulary_name, tokenizer_.vocabulary().lines());
+    if (tokenizer_.options().rules == Rules::hugging_face) write_small(tokenizer_name, tokenizer_json(tokenizer_));
 }
 
 PackWriter::~PackWriter() = default;
@@ -245,8 +247,6 @@ void PackWriter::write_small(const std::string& name, const std::string& bytes) 
 
 void PackWriter::finish(const std::string& held_out, std::size_t held_out_lines, const TextCounts& counts) {
     write_small(held_name, held_out);
-    write_small(vocabulary_name, tokenizer_.vocabulary().lines());
-    if (tokenizer_.options().rules == Rules::hugging_face) write_small(tokenizer_name, tokenizer_json(tokenizer_));
     nlohmann::json json = {{"version", version},
                            {"lines", lines_},
                            {"pairs", pairs_},

@@ -49,6 +49,21 @@ is 'training' 0 $?
 is 'report' 1 "$(grep -c 'tokens per word' "$folder/report")"
 is 'report is 80 wide' 0 "$(awk 'length > 80' "$folder/report" | wc -l)"
 
+yes 'abcdefgh abc' | head -n 9 > "$folder/long"
+learned() { ./tokenize --vocab "$folder/learned$1" --train 30 "${@:2}" < "$folder/long" 2> /dev/null | grep 'with \[UNK\]'; }
+is 'training, with longer words left out' 1 "$(learned 1 --max-word 5 | grep -c '50.00 %')"
+is 'training with the rules of Hugging Face leaves words of more than 100 characters out' 1 \
+    "$(printf '%0150d abc\n%0150d abc\n' 0 0 > "$folder/long"; learned 2 --rules hugging-face | grep -c '50.00 %')"
+is 'back, after the mark of the byte order' 'hello' "$(printf '\xef\xbb\xbf5\n' | tokenize --decode --ids)"
+mkdir "$folder/equal"
+(cat "$vocab"; echo hello) > "$folder/equal/vocab.txt"
+is 'equal tokens: tokenizer.json needs vocab.txt' 1 "$(./tokenize --vocab "$folder/equal/vocab.txt" \
+    --write-json "$folder/equal/tokenizer.json" 2>&1 | grep -c 'note: 1 tokens .* keep the vocabulary beside it')"
+is 'equal tokens, from both files' $'hello\n14' "$(echo hello | ./tokenize --vocab "$folder/equal" 2> /dev/null; echo hello |
+    ./tokenize --vocab "$folder/equal/tokenizer.json" --ids 2> /dev/null)"
+says 'how words become tokens is nothing for training' 2 'leave it out' --vocab "$folder/new" --train 30 --unknown character
+says 'nor is this' 2 'leave it out' --vocab "$folder/new" --train 30 --recognise
+
 says 'a file is kept' 2 'is there already' --vocab "$vocab" --train 30
 says 'a folder that is not there' 2 'is not there' --vocab "$folder/none/v" --train 30
 says 'no vocabulary' 1 'cannot open' --vocab "$folder/none"

@@ -17,12 +17,16 @@ using Item = std::pair<std::int64_t, std::string>;
 
 constexpr std::size_t longest_shown = 24;  // maximum number of characters of a word that are printed
 
-// Returns a tokenizer with the same vocabulary, but without normalisation, because the counted words are normalised.
+// Returns a tokenizer with the same pieces, but without normalisation and added tokens, because the counted words are
+// normalised, and lie between the added tokens.
 WordPiece for_words(const WordPiece& tokenizer) {
     WordPiece::Options options = tokenizer.options();
     options.lower = options.clean = options.split_ideographs = options.recognise_special = false;
     options.strip_accents = false;
-    return WordPiece(tokenizer.vocabulary(), options);
+    options.replace.clear();
+    std::vector<AddedToken> added = tokenizer.added();
+    for (AddedToken& token : added) token.special = true;
+    return WordPiece(tokenizer.vocabulary(), options, std::move(added));
 }
 
 // Groups digits by three: 1,234,567.
@@ -87,6 +91,16 @@ std::string report(const WordCounts& words, const WordPiece& tokenizer, int most
             whole_words += count;
         }
     });
+    for (const auto& [id, count] : words.added()) {
+        is_used[id] = true;
+        tokens += count;
+        whole_words += count;
+        each_character(vocabulary.token(id), [&](char32_t c, std::string_view) {
+            if (c == ' ') return;
+            all_characters += count;
+            covered += count;
+        });
+    }
     for (const auto& [c, count] : characters) {
         const std::string character = to_utf8(std::u32string(1, c));
         all_characters += count;

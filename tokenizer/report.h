@@ -11,9 +11,9 @@ namespace masquerade {
 // Returns a table with lines of at most 80 columns, followed by two lists: at most `most` words with an [UNK], and at
 // most `most` characters that the vocabulary lacks. Both lists begin with the most frequent item.
 //
-// The words must have been counted with the tokenizer's own NormaliseOptions. Each punctuation mark and each
-// ideograph counts as a word. Characters are counted in the normalised words, bytes in the original lines without
-// line feeds. No [CLS] or [SEP] is added, and special tokens that the text spells out count as text.
+// The words must have been counted with this tokenizer. Each punctuation mark, each ideograph and each added token that
+// the tokenizer recognises counts as a word. Characters are counted in the normalised words and in added tokens, bytes
+// in the original lines without line feeds. No [CLS] or [SEP] is added.
 std::string report(const WordCounts& words, const WordPiece& tokenizer, int most = 20);
 
 }  // namespace masquerade

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "input/input.h"
 #include "input/utf8.h"
@@ -40,15 +41,21 @@ bool holds_what_stands_alone(std::string_view token, const Characters& character
 
 }  // namespace
 
-Strings vocabulary_notes(const Vocabulary& vocabulary, const NormaliseOptions& options) {
+Strings vocabulary_notes(const WordPiece& tokenizer) {
+    const Vocabulary& vocabulary = tokenizer.vocabulary();
     Strings notes;
     std::string missing;
     for (const char* token : special_tokens)
         if (vocabulary.id(token) < 0) missing += (missing.empty() ? "" : ", ") + std::string(token);
     if (!missing.empty()) notes.push_back("there is no " + missing);
 
+    NormaliseOptions options = tokenizer.options();
+    options.replace.clear();  // the tokens are parts of texts in which characters have been replaced already
     Characters characters(options);
     Words words(characters);
+    std::set<int> recognised;
+    for (const AddedToken& token : tokenizer.added())
+        if (tokenizer.recognises(token)) recognised.insert(token.id);
     auto is_one_word = [&](const std::string& text) {
         words.begin(text);
         return words.next() && words.text() == text && !words.next();
@@ -58,7 +65,7 @@ Strings vocabulary_notes(const Vocabulary& vocabulary, const NormaliseOptions& o
         const std::string& token = vocabulary.token(id);
         bool later = continues(token);
         if (vocabulary.id(token) != id) equal.add(id, token);
-        if (is_reserved(token)) continue;
+        if (is_reserved(token) || recognised.count(id) > 0) continue;
         if (token == "##" || !is_one_word(later ? "a" + token.substr(2) : token)) never.add(id, token);
     }
     equal.note("tokens occur again further down, and have the last of their ids", notes);
@@ -85,10 +92,14 @@ std::string casing_note(const Vocabulary& vocabulary, bool lower) {
     return "";
 }
 
-Simplified simplify(const Vocabulary& vocabulary, const Strings& first) {
+Simplified simplify(const Vocabulary& vocabulary, const Strings& first, const NormaliseOptions& options) {
     // Lower-casing and accent stripping are off. Otherwise, U+2260 (not equal), which is not a punctuation mark, would
     // become an equals sign, which counts as a punctuation mark.
-    const Characters characters(NormaliseOptions{false});
+    NormaliseOptions kept = options;
+    kept.lower = false;
+    kept.strip_accents = false;
+    kept.replace.clear();
+    const Characters characters(kept);
     std::vector<bool> taken(vocabulary.size());
     Strings tokens;
     std::vector<int> keep_tokens;

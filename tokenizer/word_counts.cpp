@@ -19,7 +19,7 @@ void WordCounts::add_text(std::string_view text, int threads) {
     constexpr std::size_t part_bytes = 1 << 16;  // number of bytes that a thread takes at a time
     const std::size_t parts = (text.size() + part_bytes - 1) / part_bytes;
     const std::size_t of_use = std::clamp(parts, std::size_t(1), std::size_t(std::max(threads, 1)));
-    std::vector<WordCounts> others(of_use - 1, WordCounts(characters_));
+    std::vector<WordCounts> others(of_use - 1, WordCounts(characters_, tokens_));
     std::atomic<std::size_t> taken{0};
     share_out(of_use, parts, [&] {
         const std::size_t mine = taken++;
@@ -38,14 +38,26 @@ void WordCounts::add_text(std::string_view text, int threads) {
     });
     for (WordCounts& other : others) {
         add_all(other);
-        other = WordCounts(characters_);
+        other = WordCounts(characters_, tokens_);
     }
 }
 
 void WordCounts::add_line(std::string_view line, Words& words) {
     lines_++;
     bytes_ += line.size();
-    for (words.begin(line); words.next();) add_word(words.text(), 1);
+    if (!tokens_ || !tokens_->may_hold(line)) return add_words(line, words);
+    for (const AddedTokens::Part& part : tokens_->split(line)) {
+        if (part.id < 0) {
+            add_words(line.substr(part.begin, part.end - part.begin), words);
+        } else {
+            words_++;
+            added_[part.id]++;
+        }
+    }
+}
+
+void WordCounts::add_words(std::string_view text, Words& words) {
+    for (words.begin(text); words.next();) add_word(words.text(), 1);
 }
 
 // Returns the slot of the word or, if the word is new, the free slot for it.
@@ -79,6 +91,10 @@ void WordCounts::add_word(std::string_view word, std::int64_t by) {
 
 void WordCounts::add_all(const WordCounts& other) {
     other.each([&](std::string_view word, std::int64_t count) { add_word(word, count); });
+    for (const auto& [id, count] : other.added_) {
+        added_[id] += count;
+        words_ += count;
+    }
     lines_ += other.lines_;
     bytes_ += other.bytes_;
 }

@@ -2,12 +2,13 @@
 // Counts how often each word occurs in a text, for vocabulary training and the vocabulary report.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/normalise.h"
+#include "tokenizer/wordpiece.h"
 
 namespace masquerade {
 
@@ -15,7 +16,11 @@ namespace masquerade {
 class WordCounts {
   public:
     explicit WordCounts(const NormaliseOptions& options = {})
-        : WordCounts(std::make_shared<const Characters>(options)) {}
+        : WordCounts(std::make_shared<const Characters>(options), {}) {}
+    // Finds added tokens, as the tokenizer does, and counts them apart from the words between them.
+    explicit WordCounts(const WordPiece& tokenizer)
+        : WordCounts(std::make_shared<const Characters>(tokenizer.options()),
+                     std::make_shared<const AddedTokens>(tokenizer.in_text())) {}
 
     // Counts the words of one line.
     void add(std::string_view line);
@@ -31,8 +36,9 @@ class WordCounts {
         for (const Entry& entry : entries_) use(text_of(entry), entry.count);
     }
 
-    std::size_t different() const { return entries_.size(); }
-    std::int64_t words() const { return words_; }
+    const std::map<int, std::int64_t>& added() const { return added_; }  // how often each added token occurs, by id
+    std::size_t different() const { return entries_.size() + added_.size(); }
+    std::int64_t words() const { return words_; }  // with the added tokens
     std::int64_t lines() const { return lines_; }
     std::int64_t bytes() const { return bytes_; }  // total size of the original lines, without LF
     const Characters& characters() const { return *characters_; }
@@ -47,10 +53,11 @@ class WordCounts {
         std::uint32_t hash = 0, entry = 0;
     };
 
-    explicit WordCounts(std::shared_ptr<const Characters> characters)
-        : characters_(std::move(characters)), slots_(1024) {}
+    WordCounts(std::shared_ptr<const Characters> characters, std::shared_ptr<const AddedTokens> tokens)
+        : characters_(std::move(characters)), tokens_(std::move(tokens)), slots_(1024) {}
 
     void add_line(std::string_view line, Words& words);
+    void add_words(std::string_view text, Words& words);
     void add_word(std::string_view word, std::int64_t by);
     void add_all(const WordCounts& other);
     Slot& slot_of(std::string_view word, std::uint64_t hash);
@@ -59,6 +66,8 @@ class WordCounts {
     }
 
     std::shared_ptr<const Characters> characters_;
+    std::shared_ptr<const AddedTokens> tokens_;  // null if none is to be found
+    std::map<int, std::int64_t> added_;
     std::string texts_;  // the distinct words, one after the other
     std::vector<Entry> entries_;
     std::vector<Slot> slots_;  // hash table (open addressing); its size is a power of two; at most half full

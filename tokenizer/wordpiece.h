@@ -77,6 +77,7 @@ class WordPiece {
     const Options& options() const { return options_; }
     const Characters& characters() const { return characters_; }
     const std::vector<AddedToken>& added() const { return added_; }
+    const AddedTokens& in_text() const { return in_text_; }  // those of added() that are recognised
 
     // Whether the token is recognised in text.
     bool recognises(const AddedToken& token) const { return options_.recognise_special || !token.special; }

@@ -80,6 +80,8 @@ void check(const Options& app, const TokenizeSettings& s) {
         const bool pairs = !s.pack.empty() && option.name() == "--pairs", ids = s.decode && option.name() == "--ids";
         if (instead == 1 && option.heading() == written && !pairs && !ids)
             throw BadUsage(option.name(), " says how encoded lines are written: leave it out here");
+        if (s.train > 0 && (option.name() == "--unknown" || option.name() == "--recognise"))
+            throw BadUsage(option.name(), " says how words become tokens, and --train counts words: leave it out");
         if (option.heading() == reading && (!s.check.empty() || (!s.pack.empty() && option.name() != "--cased")))
             throw BadUsage(option.name(), s.pack.empty()
                                               ? " says how text is read, and --check reads none: leave it out"

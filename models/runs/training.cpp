@@ -78,8 +78,16 @@ std::optional<WordPiece> given_tokenizer(const NewTraining& wanted, Start* initi
 
 // Throws BadUsage if the run reads text in another way than the packed text was read.
 void expect_same_reading(const WordPiece& run, const PackedText& packed, const std::string& name) {
-    const auto shown = [](const WordPiece& t) { return tokenizer_json(t) + text(int(t.options().rules)); };
-    if (shown(run) != shown(packed.tokenizer()))
+    const auto reading = [](const WordPiece& t) {
+        const WordPiece::Options& o = t.options();
+        std::string added;
+        for (const AddedToken& token : t.added())
+            added += text(token.text, '\n', token.id, token.special, token.single_word, token.strip_left,
+                          token.strip_right, token.normalised, token.beyond, '\n');
+        return std::make_tuple(t.vocabulary().tokens(), added, o.rules, o.lower, o.strips(), o.clean,
+                               o.split_ideographs, o.single_digits, o.replace, o.max_word, o.unknown);
+    };
+    if (reading(run) != reading(packed.tokenizer()))
         throw BadUsage("--data ", name, " was packed with another vocabulary or other rules than those of --init, ",
                        "keep_tokens= or cased=; expected the same: pack the text again with ./tokenize --pack");
 }

@@ -401,6 +401,23 @@ TEST_CASE("a tokenizer from whatever a path names") {
         CHECK_FALSE(plain.options.recognise_special);
         CHECK(plain.notes.empty());
     }
+    folder.write("vocab.txt", "[PAD]\n[UNK] \n[CLS]\t\n[SEP]\r\n[MASK]\nsun \n \n");
+    for (const std::string& path : {vocab, folder.path})
+        CHECK(read_tokenizer(path).vocabulary.tokens() ==
+              Strings{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "sun", ""});
+    folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nsun\n##s\n");
+
+    // The folder of a run or of a packed text says whether text keeps its case.
+    for (const auto& [file, text, cased] :
+         {std::tuple("run.json", "{\"settings\": {\"cased\": true}}", true),
+          std::tuple("run.json", "{\"settings\": {\"cased\": false}}", false), std::tuple("run.json", "[]", false),
+          std::tuple("pack.json", "{\"cased\": true}", true), std::tuple("pack.json", "{}", false)}) {
+        const std::string path = folder.write(file, text);
+        CAPTURE(text);
+        CHECK(read_tokenizer(folder.path).options.lower == !cased);
+        CHECK(read_tokenizer(folder.path, !cased).options.lower == cased);
+        std::filesystem::remove(path);
+    }
 
     json token = {{"content", "<e>"}, {"single_word", true}, {"lstrip", false},
                   {"rstrip", true},   {"normalized", false}, {"special", true}};

@@ -13,7 +13,7 @@ using namespace masquerade;
 namespace {
 
 std::string report_on(const std::vector<std::string>& lines, const WordPiece& tokenizer, int most = 20) {
-    WordCounts words(tokenizer.options());
+    WordCounts words(tokenizer);
     for (const std::string& line : lines) words.add(line);
     return report(words, tokenizer, most);
 }
@@ -92,13 +92,43 @@ TEST_CASE("a report's tokens are those of encoding, under any options") {
     }
 }
 
-TEST_CASE("special tokens written in the text are text") {
+TEST_CASE("special tokens in the text are text, unless the tokenizer recognises them") {
     WordPiece::Options options;
-    options.recognise_special = true;
     const std::string r = report_on({"[MASK] a"}, small(options));
     CHECK(row(r, "\nwords ") == "4");
     CHECK(row(r, "\ntokens ") == "4");
     CHECK(r.find("%   3 words") != r.npos);
+    options.recognise_special = true;
+    const std::string recognised = report_on({"[MASK] a"}, small(options));
+    CHECK(row(recognised, "\nwords ") == "2");
+    CHECK(row(recognised, "\ntokens ") == "2");
+    CHECK(recognised.find("%   0 words") != recognised.npos);
+}
+
+TEST_CASE("an added token counts as one word, and its characters are covered") {
+    const WordPiece::Options options;
+    const Vocabulary vocabulary(Strings{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "new york", "<u>"});
+    std::vector<AddedToken> added = {{"new york", 7, false}, {"<u>", 8, false}};
+    added[0].beyond = added[1].beyond = true;
+    const WordPiece tokenizer(vocabulary, options, added);
+    std::string text;
+    for (int line = 0; line < 20000; line++) text += "<u>ab new york\n";
+    WordCounts words(tokenizer);
+    words.add_text(text, 3);
+    const std::string r = report(words, tokenizer);
+    CHECK(row(r, "\nwords ") == "60,000");
+    CHECK(row(r, "\ntokens ") == "80,000");
+    CHECK(row(r, "\ncharacters ") == "240,000");
+    CHECK(row(r, "words of one token") == "66.67");
+    CHECK(row(r, "words with [UNK]") == "0.00");
+    CHECK(row(r, "characters covered") == "100.00");
+    CHECK(row(r, "vocabulary used") == "100.00");
+}
+
+TEST_CASE("characters are replaced once") {
+    WordPiece::Options options;
+    options.replace = {{'x', "a"}, {'a', ","}};
+    CHECK(row(report_on({"xx x"}, small(options)), "words with [UNK]") == "50.00");  // aa is no word, a is one
 }
 
 TEST_CASE("the printed report has narrow lines, and says what cannot be seen") {

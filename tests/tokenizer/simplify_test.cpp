@@ -51,6 +51,15 @@ TEST_CASE("a text gets the same tokens from the simplified vocabulary") {
     }
 }
 
+TEST_CASE("a word of ideographs stays where they are not split") {
+    WordPiece::Options options;
+    options.split_ideographs = false;
+    const WordPiece before(Vocabulary{{"[UNK]", "中文", "中", "##文", "文", "a!"}}, options);
+    const Simplified s = simplify(before.vocabulary(), {"[UNK]"}, options);
+    CHECK(tokens_of(s.vocabulary) == Strings{"[UNK]", "中文", "中", "##文", "文"});
+    CHECK(WordPiece(s.vocabulary, options).encode("中文文 中") == before.encode("中文文 中"));
+}
+
 TEST_CASE("which tokens come first can be chosen") {
     Vocabulary v{all};
     Strings first{"[UNK]", "[MASK]", "中文", "。"};

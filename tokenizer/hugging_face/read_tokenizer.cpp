@@ -204,6 +204,23 @@ struct File {
     TokenizerField top() const { return {path, json}; }
 };
 
+// Reads vocab.txt as BERT does, which drops white space at the end of a line.
+Vocabulary load_lines(const std::string& path) {
+    Strings tokens = Vocabulary::load(path).tokens();
+    for (std::string& token : tokens) token.resize(token.find_last_not_of(" \t\r") + 1);
+    return Vocabulary(std::move(tokens));
+}
+
+// Returns the setting `cased` of a run (run.json) or of a packed text (pack.json) of this project.
+std::optional<bool> stored_cased(const fs::path& folder) {
+    nlohmann::json run = File{(folder / "run.json").string()}.json, pack = File{(folder / "pack.json").string()}.json;
+    if (run.is_object()) run = run.value("settings", nlohmann::json());
+    for (const nlohmann::json& stored : {run, pack})
+        if (stored.is_object() && stored.contains("cased") && stored["cased"].is_boolean())
+            return stored["cased"].get<bool>();
+    return std::nullopt;
+}
+
 HuggingFace read_folder(const fs::path& folder) {
     HuggingFace read;
     const auto in_folder = [&](const char* name) { return (folder / name).string(); };
@@ -214,7 +231,7 @@ HuggingFace read_folder(const fs::path& folder) {
     if (has_whole)
         read = read_tokenizer_json(whole);
     else
-        read.vocabulary = Vocabulary::load(plain);
+        read.vocabulary = load_lines(plain);
     const File config{in_folder("tokenizer_config.json")}, map{in_folder("special_tokens_map.json")},
         more{in_folder("added_tokens.json")}, model{in_folder("config.json")};
     const auto type = model.json.is_object() ? model.json.find("model_type") : model.json.end();
@@ -247,7 +264,8 @@ HuggingFace read_tokenizer(const std::string& path, std::optional<bool> cased) {
     else if (fs::path(path).extension() == ".json")
         read = read_tokenizer_json(path);
     else
-        read.vocabulary = Vocabulary::load(path);
+        read.vocabulary = load_lines(path);
+    if (!cased && fs::is_directory(path, ignored) && read.options.rules == Rules::google) cased = stored_cased(path);
     if (cased) {
         read.options.lower = !*cased;
         read.options.strip_accents = *cased ? std::optional(false) : std::nullopt;

@@ -78,7 +78,8 @@ ChosenTokens simplified(const WordPiece& reader) {
             beyond.insert(token.id);
         else if (!all.is_special(token.id))
             first.push_back(token.text);
-    ChosenTokens chosen = simplified_tokens(first_tokens(all, all.size() - int(beyond.size())), first);
+    ChosenTokens chosen =
+        simplified_tokens(first_tokens(all, all.size() - int(beyond.size())), first, reader.options());
     Strings tokens = chosen.vocabulary.tokens();
     for (int id : beyond) {
         tokens.push_back(all.token(id));

@@ -14,13 +14,16 @@ depends=$(ldd "$program" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p' | while read -r li
 done | cut -d : -f 1 | sort -u | paste -sd ,)
 [ "$march" != native ] || march='the CPU of the machine that built it'
 architecture=$(dpkg --print-architecture)
+# Only a run of several processes loads OpenMPI.
+suggests=
+[ ! -e "$root/usr/lib/libmasquerade_mpi.so" ] || suggests=$'\nSuggests: openmpi-bin'
 mkdir -p "$root/DEBIAN"
 cat > "$root/DEBIAN/control" << END
 Package: masquerade
 Version: $version
 Architecture: $architecture
 Maintainer: ${DEBFULLNAME:-Masquerade} <${DEBEMAIL:-masquerade@localhost}>
-Depends: ${depends//,/, }
+Depends: ${depends//,/, }$suggests
 Section: science
 Priority: optional
 Installed-Size: $(du -sk "$root/usr" | cut -f 1)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "input/lines.h"
 #include "input/number.h"
 #include "tokenizer/frame.h"
 #include "tokenizer/replacements.h"
@@ -13,9 +14,13 @@
 
 namespace masquerade {
 
-void override_reading(const TokenizeSettings& s, NormaliseOptions& options) {
+void override_reading(const TokenizeSettings& s, WordPiece::Options& options) {
     if (s.cased) options.lower = false, options.strip_accents = false;
-    if (!s.rules.empty()) options.rules = s.rules == "google" ? Rules::google : Rules::hugging_face;
+    if (!s.rules.empty()) {
+        options.rules = s.rules == "google" ? Rules::google : Rules::hugging_face;
+        options.max_word = options.rules == Rules::google ? 200 : 100;
+    }
+    if (s.max_word > 0) options.max_word = s.max_word;
     if (s.single_digits) options.single_digits = true;
     if (!s.replace.empty()) options.replace = s.replace == "ascii" ? ascii_punctuation() : read_replacements(s.replace);
 }
@@ -30,8 +35,6 @@ WordPiece open_tokenizer(const TokenizeSettings& s) {
     HuggingFace read = read_vocabulary(s);
     WordPiece::Options& options = read.options;
     override_reading(s, options);
-    if (!s.rules.empty()) options.max_word = options.rules == Rules::google ? 200 : 100;
-    if (s.max_word > 0) options.max_word = s.max_word;
     if (s.unknown == "character") options.unknown = Unknown::character;
     options.recognise_special = s.recognise;
     return WordPiece(std::move(read.vocabulary), std::move(options), std::move(read.added));
@@ -172,6 +175,7 @@ void encode_lines(const TokenizeSettings& s) {
 void decode_lines(const TokenizeSettings& s) {
     const WordPiece tokenizer = open_tokenizer(s);
     filter_lines([&](std::string_view line, long number, std::string& out) {
+        if (number == 1) line = without_mark(line);
         out += tokenizer.decode(read_ids(line, number, tokenizer.vocabulary(), s.ids));
     });
 }

@@ -22,7 +22,7 @@ HuggingFace read_vocabulary(const TokenizeSettings& s);
 WordPiece open_tokenizer(const TokenizeSettings& s);
 
 // Overwrites the members of `options` that the user set on the command line.
-void override_reading(const TokenizeSettings& s, NormaliseOptions& options);
+void override_reading(const TokenizeSettings& s, WordPiece::Options& options);
 
 // Both functions write one line to standard output for each line of standard input.
 void encode_lines(const TokenizeSettings& s);

@@ -67,9 +67,8 @@ double input_size() {
     return fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) ? double(status.st_size) : 0;
 }
 
-// Counts the words of standard input. Shows a progress bar.
-WordCounts count_words(const NormaliseOptions& options) {
-    WordCounts words(options);
+// Adds the words of standard input to `words`. Shows a progress bar.
+WordCounts count_words(WordCounts words) {
     ProgressBar bar;
     const double size = input_size();
     each_block([&](std::string_view block, long) {
@@ -89,8 +88,8 @@ void learn_vocabulary(const TokenizeSettings& s) {
     override_reading(s, reading);
     TrainerOptions options;
     options.min_count = s.min_count;
-    if (s.max_word > 0) options.max_word = s.max_word;
-    const WordCounts words = count_words(reading);
+    options.max_word = reading.max_word;
+    const WordCounts words = count_words(WordCounts(reading));
     ProgressBar bar;
     Vocabulary vocabulary = train_vocabulary(words, s.train, options, [&](double done) { bar.show("merging", done); });
     bar.clear();
@@ -106,14 +105,18 @@ void learn_vocabulary(const TokenizeSettings& s) {
 // of the tokenizer.
 void report_text(const TokenizeSettings& s) {
     WordPiece tokenizer = open_tokenizer(s);
-    for (const std::string& note : vocabulary_notes(tokenizer.vocabulary(), tokenizer.options()))
-        log_line("note: ", s.vocabulary, ": ", note);
-    say("{}", Lines{report(count_words(tokenizer.options()), tokenizer)});
+    for (const std::string& note : vocabulary_notes(tokenizer)) log_line("note: ", s.vocabulary, ": ", note);
+    say("{}", Lines{report(count_words(WordCounts(tokenizer)), tokenizer)});
 }
 
 void simplify_vocabulary(const TokenizeSettings& s) {
     check_new_file(s.simplify, "--simplify");
-    Simplified simplified = simplify(open_tokenizer(s).vocabulary());
+    const WordPiece tokenizer = open_tokenizer(s);
+    Strings first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"};
+    for (const AddedToken& token : tokenizer.added())
+        if (tokenizer.recognises(token) && std::find(first.begin(), first.end(), token.text) == first.end())
+            first.push_back(token.text);
+    Simplified simplified = simplify(tokenizer.vocabulary(), first, tokenizer.options());
     replace_file(s.simplify, simplified.vocabulary.lines());
     log_line(s.simplify, ": ", simplified.vocabulary.size(), " tokens");
     for (int id : simplified.keep_tokens) say("{}\n", id);
@@ -122,8 +125,15 @@ void simplify_vocabulary(const TokenizeSettings& s) {
 void write_json(const TokenizeSettings& s) {
     check_new_file(s.write_json, "--write-json");
     WordPiece tokenizer = open_tokenizer(s);
+    const Vocabulary& vocabulary = tokenizer.vocabulary();
     replace_file(s.write_json, tokenizer_json(tokenizer));
-    log_line(s.write_json, ": ", tokenizer.vocabulary().size(), " tokens");
+    log_line(s.write_json, ": ", vocabulary.size(), " tokens");
+    int equal = 0;
+    for (int id = 0; id < vocabulary.size(); id++) equal += vocabulary.id(vocabulary.token(id)) != id;
+    if (equal > 0)
+        log_line("note: ", equal,
+                 " tokens of the vocabulary occur again further down, and tokenizer.json can hold only ",
+                 "the last of equal tokens: keep the vocabulary beside it, as vocab.txt");
 }
 
 }  // namespace masquerade

@@ -48,8 +48,8 @@ Numbers choose_rows(const TokenChoice& choice, const Numbers& from, int rows) {
     return to;
 }
 
-ChosenTokens simplified_tokens(const Vocabulary& vocabulary, const Strings& first) {
-    Simplified simple = simplify(vocabulary, first);
+ChosenTokens simplified_tokens(const Vocabulary& vocabulary, const Strings& first, const NormaliseOptions& options) {
+    Simplified simple = simplify(vocabulary, first, options);
     ChosenTokens chosen{std::move(simple.vocabulary), {}};
     chosen.choice.keep = std::move(simple.keep_tokens);
     chosen.choice.unk = chosen.vocabulary.unk();

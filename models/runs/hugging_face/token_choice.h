@@ -41,7 +41,8 @@ struct ChosenTokens {
 // Chooses the tokens that simplify() of tokenizer/vocabulary_notes.h keeps, as load_vocab(simplified=True,
 // startswith=first) of bert4keras does.
 ChosenTokens simplified_tokens(const Vocabulary& vocabulary,
-                               const Strings& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"});
+                               const Strings& first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"},
+                               const NormaliseOptions& options = {});
 
 // Chooses the tokens of `wanted`, in this order. `model` is the tokenizer of the old model. Tokens that the old model
 // lacks must come last; otherwise, throws BadInput. The tokenizer splits each of these new tokens into pieces. The
