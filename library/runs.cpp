@@ -26,8 +26,13 @@ std::unique_ptr<Run> foreign_run(const Family& family, const std::string& path, 
     Config config;
     settings->declare(config);
     config.set("objective", "mlm");
+    if (config.value("types") == "1") config.set("target_type", "0");
     const int positions = config.value("rotary") == "true" ? 0 : std::stoi(config.value("positions"));
-    const int longest = max_length > 0 ? max_length : positions > 2 ? std::min(positions, 514) - 2 : 512;
+    const int room = positions > 2 ? positions - 2 : 65536;  // the settings reserve positions for a target of 2 tokens
+    if (max_length > room)
+        throw BadUsage("max_length is ", max_length, ", and ", path, " has ", positions,
+                       " positions; expected at most ", room);
+    const int longest = max_length > 0 ? max_length : std::min(room, 512);
     config.set("max_target", "2");
     config.set("max_length", std::to_string(longest));
     const WordPiece reader = start->tokenizer();
@@ -107,6 +112,10 @@ int masquerade_open(const char* folder, const char* const* options, masquerade_r
                 const Device on = device.choose();
                 const DType storage = storage_of(precision);
                 const bool foreign = std::filesystem::exists(text(folder, "/config.json")) && !is_run(folder);
+                if (foreign && average > 0)
+                    throw BadUsage("average needs the checkpoints of a run, and ", folder, " is a Hugging Face folder");
+                if (!foreign && max_length > 0)
+                    throw BadUsage("max_length is only for a Hugging Face folder, and ", folder, " is a run");
                 opened.family = foreign ? &find_family("unilm") : &family_of_run(folder);
                 opened.run = foreign ? foreign_run(*opened.family, folder, max_length, on, storage)
                                      : opened.family->load_as(folder, false, on, storage);

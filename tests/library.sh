@@ -97,6 +97,27 @@ if [ -n "$python" ]; then
     is 'a folder of Hugging Face' 0 $?
     is 'every run in bf16' ok "$(cd "$root" && "$python" tests/library/precision.py ${runs// / "$folder"/} "$folder/foreign" 2>&1 |
         grep -v '^note: ' | tail -n 5)"
+    train one-type mlm layers=2 rotary=false types=1 target_type=0 $small --data lines
+    "$root/inspect" checkpoint one-type --save foreign-table > foreign.txt 2>&1
+    is 'options of a folder of Hugging Face' ok "$(cd "$root" && "$python" - "$folder" 2>&1 <<'END' | grep -v '^note: '
+import sys
+sys.path.insert(0, "python")
+import masquerade
+folder = sys.argv[1]
+for name, options, expected in (("foreign", {"average": 2}, "average needs the checkpoints of a run"),
+                                ("lm", {"max_length": 5}, "is only for a Hugging Face folder"),
+                                ("foreign", {"max_length": 60000}, None), ("foreign-table", {}, None),
+                                ("foreign-table", {"max_length": 60000}, "positions; expected at most")):
+    try:
+        masquerade.Run.open(f"{folder}/{name}", **options).close()
+        said = ""
+    except masquerade.Misuse as error:
+        said = str(error)
+    if said if expected is None else expected not in said:
+        print(name, options, said)
+print("ok")
+END
+)"
     # Scores of held-out lines are what ./evaluate prints.
     head -n 20 lines > held.txt && head -n 20 pairs.tsv > held.tsv
     for measured in 'lm lm.loss' 'both unilm.loss' 'seq2seq seq2seq.loss' 'hidden diffusion.bound' 'univae-gaussian nll_token' 'univae-vmf nll_token'; do

@@ -210,6 +210,10 @@ RunFolder RunFolder::open(const std::string& path) {
     fs::path given = fs::path(path).lexically_normal();
     if (!given.has_filename()) given = given.parent_path();  // for a path that ends in /, such as "run/"
     if (given.filename() == "." || given.filename() == "..") given = fs::canonical(given, error);
+    // `best` and `latest` name a step in their own folder. A link of the user may lead to a step of any run.
+    if (fs::is_symlink(given, error) && fs::read_symlink(given, error).has_parent_path())
+        if (const fs::path real = fs::canonical(given, error); !error && step_of(real.filename().string()) >= 0)
+            given = real;
     // If the path names a step folder, or a link to one (`best` or `latest`), the run folder is the parent of the path.
     const bool linked = fs::is_symlink(given, error);
     const bool named = contains(links, given.filename().string()) && !fs::exists(given / "run.json", error) &&

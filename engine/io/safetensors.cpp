@@ -50,17 +50,29 @@ void convert_elements(const void* from, std::int64_t count, T* to) {
     }
 }
 
+// Throws BadInput unless the tensor holds floating-point numbers.
+void expect_real(const std::string& path, const StoredTensor& tensor) {
+    switch (tensor.element) {
+        case Element::f16:
+        case Element::bf16:
+        case Element::f32:
+        case Element::f64: return;
+        default:
+            throw BadInput(path, ": tensor ", tensor.name, " ", tensor.shape, " holds ", name_of(tensor.element),
+                           "; real numbers are expected: F16, BF16, F32 or F64");
+    }
+}
+
 template <class T>
 void convert(const std::string& path, const StoredTensor& tensor, T* to) {
+    expect_real(path, tensor);
     std::int64_t count = tensor.shape.count();
     switch (tensor.element) {
         case Element::f16: return convert_elements<float16>(tensor.data, count, to);
         case Element::bf16: return convert_elements<bfloat16>(tensor.data, count, to);
         case Element::f32: return convert_elements<float>(tensor.data, count, to);
         case Element::f64: return convert_elements<double>(tensor.data, count, to);
-        default:
-            throw BadInput(path, ": tensor ", tensor.name, " ", tensor.shape, " holds ", name_of(tensor.element),
-                           "; real numbers are expected: F16, BF16, F32 or F64");
+        default: return;
     }
 }
 
@@ -129,7 +141,8 @@ TensorFile::TensorFile(const std::string& path) : path_(path) {
     std::string found = checksum_found(header.json, tensors_);
     if (said != found)
         throw BadInput(path, " is damaged: its bytes add up to the checksum ", found, ", its header says ", said,
-                       ". Use another checkpoint, or copy it again");
+                       ". Use another checkpoint, or copy it again. (If another program has changed the tensors on "
+                       "purpose, it must leave out masquerade.checksum from the metadata)");
 }
 
 const StoredTensor* TensorFile::find(const std::string& name) const {
@@ -182,6 +195,7 @@ void TensorFile::convert_to(const std::string& name, const View& to) const {
 
 void TensorFile::expect_finite(const std::string& name, DType type) const {
     const StoredTensor& tensor = at(name);
+    expect_real(path_, tensor);
     std::vector<double> row(1 << 12);
     const std::int64_t count = tensor.shape.count(), most = std::int64_t(row.size());
     for (std::int64_t begin = 0; begin < count; begin += most) {

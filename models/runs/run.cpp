@@ -66,7 +66,7 @@ std::string hash_of_lengths(const RunFolder& folder) { return hash_text(read_fil
 void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
     c.topic("Model");
     c.add("layers", &b.layers, "L, Transformer layers", 1, 1024);
-    c.add("width", &b.width, "C, model width", 2, 65536);
+    c.add("width", &b.width, "C, model width", 1, 65536);
     c.add("heads", &b.heads, "H, attention heads", 1, 1024);
     c.add("inner", &b.inner, "F, inner width of the feed-forward layer", 1, 262144);
     c.add("rotary", &b.rotary,
@@ -116,7 +116,7 @@ void RunSettings::declare_backbone(Config& c, BackboneOptions& b) {
           0.99);
     c.topic("Model");
     c.add("dropout", &b.dropout, "dropout of hidden states", 0, 0.99);
-    c.add("deviation", &b.deviation, "standard deviation of the initial weights", 1e-6, 10);
+    c.add("deviation", &b.deviation, "standard deviation of the initial weights", 0, 10);
 }
 
 void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
@@ -138,7 +138,7 @@ void RunSettings::declare_foreign(Config& c, BackboneOptions& b) {
 void RunSettings::declare_positions(Config& c, BackboneOptions& b, const std::string& needed) {
     c.topic("Model, rarely changed");
     c.add("positions", &b.positions, "P, minimum number of positions of the model; 0: as many as " + needed, 0,
-          1000000);
+          1 << 20);
 }
 
 void RunSettings::declare_flow(Config& c, FlowOptions& flow, const std::string& prefix) {

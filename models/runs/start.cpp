@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
@@ -343,7 +344,13 @@ std::string Start::give_weights(Run& run) const {
 }
 
 bool is_run(const std::string& path) {
-    return std::filesystem::exists(path + "/run.json") || std::filesystem::exists(path + "/state.safetensors");
+    namespace fs = std::filesystem;
+    if (fs::exists(path + "/run.json") || fs::exists(path + "/state.safetensors")) return true;
+    // A step folder may lack its state, which only training reads. The model_type of its config.json is then a family.
+    if (!fs::exists(path + "/config.json")) return false;
+    const nlohmann::json config = read_json(path + "/config.json");
+    const auto type = config.is_object() ? config.find("model_type") : config.end();
+    return type != config.end() && type->is_string() && contains(names_of(families()), type->get<std::string>());
 }
 
 std::unique_ptr<Start> Start::open(const std::string& path) {

@@ -328,7 +328,7 @@ void TargetRun::forbid_all_but(int end, SearchOptions& options) const {
 void TargetSettings::expect_types(const BackboneOptions& stack) const {
     if (std::max(how.source_type, how.target_type) >= stack.types)
         throw BadUsage("source_type ", how.source_type, " and target_type ", how.target_type,
-                       " must lie below types=", stack.types);
+                       " must lie below types=", stack.types, stack.types == 1 ? ": set target_type=0" : "");
 }
 
 void TargetRun::refuse_sentences(const std::string& name) const {
@@ -449,6 +449,8 @@ RunWriter TargetRun::writer(const Writing& how) {
     const bool before = how.backward || (writes_backward() && !writes()), after = !before && continues();
     expect_to_write(before);
     if (how.count > 0 && !before && !after) refuse_count();
+    const bool whole = before || after;
+    how.expect_room(whole ? common().max_length : common().max_target, whole ? "max_length" : "max_target");
     return {how.count, [=, told = false](const Strings& lines, std::uint32_t first) mutable {
                 return lines_for(before  ? endings(lines)
                                  : after ? beginnings(lines)

@@ -229,14 +229,19 @@ std::vector<std::vector<Written>> TargetRun::unmask(const Sentences& sources, Se
             "--lengths is of runs with canvas=drawn or any-order, and without --canvas: otherwise, no length has to be "
             "chosen");
     if (in_blocks()) {
-        if (options.unmask.block > 0 || options.unmask.steps > 0)
-            throw BadUsage(options.unmask.block > 0 ? "--block" : "--steps",
-                           " is of runs of objective=diffusion; this run writes its blocks of ",
+        const UnmaskOptions& o = options.unmask;
+        if (const char* option = o.block > 0                      ? "--block"
+                                 : o.steps > 0                    ? "--steps"
+                                 : o.remask != 0                  ? "--remask"
+                                 : o.plan != UnmaskOptions().plan ? "--plan"
+                                                                  : nullptr)
+            throw BadUsage(option, " is of runs of objective=diffusion; this run writes its blocks of ",
                            common().how.diffusion.block,
                            " tokens one after the other, with --per-pass, "
                            "--threshold or --entropy-bound");
         options.unmask.block = common().how.diffusion.block;
     }
+    check_unmasking(options);
     forbid_all_but(tokenizer.vocabulary().sep(), options);
     const bool from_laws = draws_length() && starts.empty();
     std::vector<Tokens> given;
@@ -334,13 +339,16 @@ std::vector<Hypotheses> TargetRun::unmasked(const Sentences& sources, const Sear
 }
 
 RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& options) const {
-    check_unmasking(options);
     const bool continuing = continues();
     if (how.count > 0 && continuing && how.from_canvas) throw BadUsage("--canvas reads lines: leave out --count");
     if (how.count > 0 && !continuing) refuse_count();
     if (!unmasks() && !how.from_canvas)
         throw BadUsage(no_lengths, ": give lines with a [MASK] for each token to write (--canvas)");
     unmask({}, options, how.seed);  // checks the options now, before input lines are read
+    if (how.from_canvas && !counter() && (options.minimum > 0 || options.maximum != longest_target))
+        throw BadUsage(options.minimum > 0 ? "--minimum" : "--maximum",
+                       ": a text has as many tokens as its canvas (--canvas): leave it out");
+    how.expect_room(places(), "max_target, or max_length of a text");
     if (how.show_rounds && how.scores) throw BadUsage("--show-rounds shows no scores: leave out --scores");
     return {how.count, [=, told = false](const Strings& lines, std::uint32_t first) mutable {
                 const Split split = at_tabs(lines);

@@ -305,11 +305,12 @@ void UniVaeRun::expect_way_of_writing(const SearchOptions& options, bool show_ro
     if (model.unmasks()) of_insertion.threshold = CanvasOptions().threshold;
     const bool any_order = model.insertion || model.unmasks();
     if (!model.insertion && (changed(of_insertion) || (show_rounds && !any_order)))
-        throw BadUsage(
-            "this run generates ",
-            any_order ? "by masked diffusion (decoder=diffusion)" : "from left to right (decoder=causal)",
-            ": leave out the options of writing in any order, such as --parallel and --threshold, or train with "
-            "decoder=insertion or decoder=diffusion");
+        throw BadUsage("this run generates ",
+                       any_order ? "by masked diffusion (decoder=diffusion): leave out the options of insertion, such "
+                                   "as --parallel and --rounds, or train with decoder=insertion"
+                                 : "from left to right (decoder=causal): leave out the options of writing in any "
+                                   "order, such as --parallel and --threshold, or train with decoder=insertion or "
+                                   "decoder=diffusion");
     if (const char* option = changed(options.unmask); option && !model.unmasks())
         throw BadUsage(option, " is an option of masked diffusion, and this run has decoder=",
                        model.insertion ? "insertion" : "causal", ": leave it out, or train with ", "decoder=diffusion");

@@ -78,9 +78,7 @@ class FromLatents {
         if (a.length > longest - 2)
             throw BadUsage("--length ", a.length, " is more than the ", longest - 2, " pieces that ", a.run,
                            " can write (max_length less [CLS] and [SEP])");
-        if (!a.has_maximum && a.search.minimum > longest)
-            throw BadUsage("--minimum ", a.search.minimum, " is more than the ", longest, " tokens that ", a.run,
-                           " writes (max_length); give --maximum as well");
+        a.expect_room(longest, "max_length");
         const bool language_model = model_.options.latent_layers == 0;
         if (a.rewrites() && language_model)
             throw BadUsage(a.run,
@@ -103,7 +101,6 @@ class FromLatents {
         // A language model has no latents that make samples differ, so its tokens are sampled by default. If
         // --temperature is given, it decides; if --beam is above 1, tokens are not sampled.
         if (language_model && !a.temperature && options_.beams == 1) options_.samples = std::max(1, options_.samples);
-        if (!a.has_maximum) options_.maximum = longest;
         // Checks the options now, before lines are read.
         if (model_.insertion || model_.unmasks()) decoder_.search({}, options_, a.seed);
         const bool draws = (!a.rewrites() && a.from_vectors.empty()) || !a.resample.empty();

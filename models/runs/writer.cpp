@@ -23,12 +23,18 @@ void Writing::expect_agreement(bool draws) const {
     if (search.n_best > search.beams)
         throw BadUsage("--n-best ", search.n_best, " needs a beam of as many, found ", beam, ": give ",
                        draws ? text("--samples ", search.n_best, " in place of it")
-                             : text("--beam ", search.n_best, " or more"));
+                             : text("--beam ", search.n_best, " or more, if the run writes from left to right"));
     if (search.bert4keras && search.n_best > 1)
         throw BadUsage("--bert4keras writes the best of one beam: leave out --n-best");
     if (search.minimum > search.maximum)
         throw BadUsage("--minimum ", search.minimum, " is above --maximum ", search.maximum, ": give --maximum ",
                        search.minimum, " or more");
+}
+
+void Writing::expect_room(int longest, const char* setting) const {
+    if (search.minimum > longest)
+        throw BadUsage("--minimum ", search.minimum, " is more than the ", longest, " tokens that ", run,
+                       " can write (", setting, ")");
 }
 
 RunWriter Run::writer(const Writing& how) {

@@ -18,11 +18,12 @@ struct Writing {
     SearchOptions search;
     Strings forbidden;
     bool scores = false;
-    bool has_maximum = false;  // whether the user set search.maximum
 
     // Returns the search options for this run. If `count_draws` is true and no temperature is given, a `count` above 0
     // also means that tokens are sampled. Throws BadUsage if options exclude each other.
     SearchOptions options_for(const Run& run, bool count_draws) const;
+    // Throws BadUsage if search.minimum is above `longest`, the number of tokens that `setting` lets the run write.
+    void expect_room(int longest, const char* setting) const;
     // Returns the texts of the hypotheses of one source, separated by tabs. If `scores` is true, a tab and the score of
     // the hypothesis follow each text.
     std::string line_of(const Run& run, const Hypotheses& hypotheses) const;

@@ -201,14 +201,14 @@ const float* on_host(const View& logits, std::vector<float>& memory) {
 std::vector<Hypotheses> write_targets(NextToken& model, const std::vector<SearchSource>& about,
                                       const SearchOptions& options, std::uint64_t seed,
                                       const std::function<void(std::size_t, std::size_t, int)>& read) {
-    constexpr std::size_t at_a_time = 64;
+    const std::size_t hypotheses = std::max({1, options.beams, options.samples});  // of a source
+    const std::size_t at_a_time = std::clamp<std::size_t>(4096 / hypotheses, 1, 64);
     std::vector<Hypotheses> all;
     for (std::size_t first = 0; first < about.size(); first += at_a_time) {
         const std::size_t count = std::min(at_a_time, about.size() - first);
-        read(first, count, int(count) * std::max(options.beams, options.samples));
+        read(first, count, int(count * hypotheses));
         const auto from = about.begin() + first;
-        for (Hypotheses& hypotheses : search(model, {from, from + count}, options, seed))
-            all.push_back(std::move(hypotheses));
+        for (Hypotheses& found : search(model, {from, from + count}, options, seed)) all.push_back(std::move(found));
     }
     return all;
 }

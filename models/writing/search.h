@@ -50,6 +50,8 @@ struct SearchSource {
     int maximum = 0;           // maximum number of generated tokens, including the end token; 0: SearchOptions::maximum
 };
 
+constexpr int longest_target = 65536;  // no model writes more tokens; each has its own limit, by its settings
+
 struct SearchOptions {
     // Beam search; beams = 1 is greedy search.
     int beams = 1;
@@ -69,7 +71,7 @@ struct SearchOptions {
     int no_repeat_ngram = 0;        // no n-gram of this length is generated twice; 0: off. Paulus et al. 2018
     Tokens forbidden;               // tokens that are never generated
     int minimum = 0;                // number of tokens that must be generated before an end token is allowed
-    int maximum = 128;              // maximum number of generated tokens, including the end token
+    int maximum = longest_target;   // maximum number of generated tokens, including the end token
 
     // Whether to search as bert4keras does: the search stops when the best beam ends, and other beams that end are
     // dropped. An end token before `minimum` is allowed, but does not end the beam (bert4keras' `minlen`).

@@ -158,7 +158,7 @@ std::vector<Hypotheses> UniVaeDecoder::from_left_to_right(const std::vector<Deco
     std::vector<SearchSource> about(requests.size());
     for (std::size_t i = 0; i < about.size(); i++) {
         about[i].line = requests[i].line;
-        about[i].sample = requests[i].sample;
+        about[i].sample = requests[i].sample * std::max(1, options.samples);
         about[i].begin = reader_ ? special_.sep : special_.cls;
         about[i].ends = {special_.sep};
         about[i].maximum = std::min(options.maximum, model_.options.max_length - 2);  // room for [CLS] and [SEP]
@@ -227,7 +227,7 @@ std::vector<std::vector<Written>> UniVaeDecoder::in_any_order(const std::vector<
             const DecodeRequest& request = requests[n / samples];
             MaskedCanvas& c = some.emplace_back();
             c.source = int(n / samples), c.line = request.line;
-            c.sample = request.sample + std::uint32_t(n % samples);
+            c.sample = std::uint32_t(request.sample * samples + n % samples);
             c.end = special_.sep, c.minimum = options.minimum;
             c.tokens.assign(std::min<int>(places, options.maximum - 1), MaskedCanvas::hidden);
             c.tokens.resize(places, c.end);

@@ -159,7 +159,8 @@ class Unmasking {
     int room() const {
         if (o_.steps == 0) return std::max(1, o_.per_pass);
         if (order_ == "random") return INT_MAX;
-        return hidden_places() - (hidden_at_start_ - int(visible_after(o_, round_, hidden_at_start_)));
+        // A plan that gives a whole number may come out a little below it.
+        return hidden_places() - (hidden_at_start_ - int(visible_after(o_, round_, hidden_at_start_) + 1e-9));
     }
     bool by_number() const { return search_.canvas.threshold < 0 && o_.entropy_bound < 0; }
 

@@ -160,6 +160,20 @@ TEST_CASE("run folder: steps are kept whole, the last three and the best") {
     }
     RunFolder chosen = RunFolder::open(path + "/step-000500");
     CHECK(chosen.latest_step() == 500);
+
+    // Links of the user, from another run and from anywhere: the step that they lead to is opened.
+    const std::string other = folder.file("other");
+    RunFolder beside = RunFolder::create(other);
+    save(beside, 500);
+    for (const auto& [link, target] :
+         {std::pair(other + "/theirs", "../run/step-000500"), std::pair(folder.file("champion"), "run/step-000500"),
+          std::pair(folder.file("leader"), "run/best")}) {
+        fs::create_symlink(target, link);
+        CAPTURE(link);
+        RunFolder opened = RunFolder::open(link);
+        CHECK(fs::equivalent(opened.path(), path));
+        CHECK(opened.latest_step() == (link == folder.file("leader") ? 700 : 500));
+    }
     CHECK_THROWS_AS(save(chosen, 800), Error);
 
     save(run, 700, false, 5);  // saves the step again; the new checkpoint replaces the old one

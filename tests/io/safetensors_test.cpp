@@ -278,8 +278,10 @@ TEST_CASE("safetensors: weights that are not finite are named with their place")
     CHECK_SAYS(said(), "/w: tensor w (2,3000) holds nan as number 4999 of 0 to 5999; weights are finite");
     numbers[0] = -std::numeric_limits<float>::infinity();
     CHECK_SAYS(said(), "holds -inf as number 0 of 0 to 5999");
+    const std::vector<std::uint64_t> many(5000);
+    write_safetensors(folder.file("w"), {stored("n", many)});
     CHECK_SAYS(message_of<BadInput>([&] { TensorFile(folder.file("w")).expect_finite("n"); }),
-               "real numbers are expected");
+               "tensor n (5000) holds U64; real numbers are expected");
 }
 
 TEST_CASE("safetensors: any flipped bit, any cut of our own files is found") {

@@ -33,8 +33,8 @@ void GenerateOptions::declare(Options& app) {
     search_.number("--repetition-penalty", w.search.repetition_penalty, 0.01, 100.0,
                    "above 1: make tokens that were already written less likely", "X");
     search_.number("--minimum", w.search.minimum, 0, 65536, "minimum number of tokens before a target may end");
-    maximum_ = search_.number("--maximum", w.search.maximum, 1, 65536,
-                              "maximum number of tokens of a target, including its end");
+    search_.number("--maximum", w.search.maximum, 1, longest_target,
+                   "maximum number of tokens of a target, including its end (default: as many as the run can write)");
     search_.value("--forbid", w.forbidden, "TOKEN", "a token that is never written; may be given several times")
         .one_at_a_time();
     search_.flag("--bert4keras", w.search.bert4keras, "beam search by the rules of the library bert4keras");
@@ -145,7 +145,6 @@ RunWriter GenerateOptions::writer(Run& run, const Family& kind) {
     // a flow, which is a model of vectors, --vectors names the file for its samples.
     const bool compares = kind.options != Family::of_vectors && !given.empty();
     expect_only_of(kind, compares ? given[0].name() : how.codes ? "--codes" : "");
-    how.has_maximum = maximum_.given();
     return compares ? neighbour_writer(run, how) : run.writer(how);
 }
 

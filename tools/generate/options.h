@@ -26,7 +26,6 @@ class GenerateOptions {
     // Options that are checked after parsing, because not every model or use of the program supports them.
     std::vector<Option> draws_;  // the options that say how samples are drawn
     Options search_, vectors_;
-    Option maximum_;
     OptionGroups of_text_;  // the groups of options that say how text is written
 };
 

@@ -18,6 +18,7 @@
 #include "models/masks/mask.h"
 #include "models/runs/hugging_face/hugging_face.h"
 #include "models/runs/run.h"
+#include "models/runs/start.h"
 #include "tokenizer/frame.h"
 #include "tokenizer/hugging_face/hugging_face.h"
 #include "tools/inspect/inspect.h"
@@ -86,6 +87,7 @@ ChosenTokens simplified(const WordPiece& reader) {
         chosen.choice.keep.push_back(id);
     }
     chosen.vocabulary = Vocabulary(std::move(tokens));
+    chosen.choice.pad = all.pad();
     return chosen;
 }
 
@@ -191,11 +193,11 @@ void list(const std::string& folder, std::uint64_t seed) {
     if (!model.weights.head) say("no masked-language-model head: head.* keep their first values\n");
 }
 
-// A folder is a Hugging Face folder if it has a model's files, but neither the run.json of a run folder nor the
-// state.safetensors of a step folder (the folder of one saved step of a run).
+// A folder is a Hugging Face folder if it has a model's files, and is neither a run folder nor a step folder (the folder
+// of one saved step of a run).
 bool is_hugging_face(const std::string& path) {
     const auto holds = [&](auto... names) { return (fs::exists(path + "/" + names) || ...); };
-    return fs::is_directory(path) && !holds("run.json", "state.safetensors") &&
+    return fs::is_directory(path) && !is_run(path) &&
            holds("config.json", "pytorch_model.bin", "pytorch_model.bin.index.json", "bert_model.ckpt.index");
 }
 

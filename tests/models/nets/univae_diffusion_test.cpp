@@ -353,6 +353,14 @@ TEST_CASE("univae, diffusion: a sentence is written alone as in any batch, withi
             CHECK(longest == std::size_t(o.max_length) - 2);
             if (how.samples > 0) CHECK(unequal > 100);
         }
+        auto two = reconstructions(m.model, {&text[0]});
+        two.push_back(two[0]);
+        two[1].sample = 1;
+        draws.samples = 4, draws.minimum = 6;
+        std::set<Tokens> of_points;
+        for (const auto& samples : decoder.in_any_order(two, draws, 6))
+            for (const Written& w : samples) of_points.insert(w.tokens);
+        CHECK(of_points.size() == 8);
         SearchOptions options;
         options.maximum = 4, options.minimum = 2;
         options.forbidden = {

@@ -151,6 +151,20 @@ TEST_CASE("univae: the gradients of the joint and of the split form agree, 1e-12
     }
 }
 
+TEST_CASE("univae: the samples of the points of one line have random numbers of their own") {
+    Model m(small(LatentKind::gaussian, false, true), DType::f32);
+    const DecodeRequest first{m.model.space.prior(4, 1, 0), 1, 0, m.model.start_position(8)};
+    DecodeRequest second = first;
+    second.sample = 1;
+    SearchOptions options;
+    options.samples = 4;
+    options.minimum = 6;
+    std::set<Tokens> different;
+    for (const Hypotheses& samples : UniVaeDecoder(m.model, {}).search({first, second}, options, 9))
+        for (const Hypothesis& h : samples) different.insert(h.tokens);
+    CHECK(different.size() == 8);
+}
+
 TEST_CASE("univae: a sentence is written alone as in any batch, greedily or sampled") {
     Model m(small(LatentKind::gaussian, false, true), DType::f32);
     std::vector<DecodeRequest> requests;

@@ -108,6 +108,16 @@ TEST_CASE("seq2seq run: the share of hidden tokens reaches the objective") {
     CHECK(Seq2SeqRun(s, train_vocabulary(questions().train, 200)).objective_options().span == 0.37);
 }
 
+TEST_CASE("seq2seq run: without a maximum, a target is as long as the run can write") {
+    Seq2SeqSettings s = tiny_seq2seq("seq2seq");
+    s.max_target = 200;
+    const Seq2SeqRun run(s, train_vocabulary(questions().train, 200));
+    SearchOptions options;
+    options.minimum = 200;
+    const auto text = run.sentences({"how long is the river"});
+    CHECK(run.write(pointers_to(text), options, 1)[0][0].tokens.size() == 200);
+}
+
 // Both the written text and the target begin with [CLS]. A score is a mean over tokens.
 TEST_CASE("seq2seq run: the score of what is written is its loss as a target; max_target bounds it") {
     Seq2SeqSettings s = tiny_seq2seq("seq2seq");

@@ -161,6 +161,13 @@ TEST_CASE("start: a unilm has all weights of another, or its first layers") {
     CHECK(said == "all 2 layers, embedding, head");
     CHECK(second->settings.max_length == 16);
     CHECK(second->settings.objective == "unilm");
+    // A step without the state of its training is a run, too.
+    const RunFolder folder = RunFolder::open(first.path());
+    const std::string step = folder.step_folder(folder.latest_step());
+    std::filesystem::remove(step + "/state.safetensors");
+    CHECK(is_run(step));
+    started<UniLmRun>(*Start::open(step), UniLmSettings(), said);
+    CHECK(said == "all 2 layers, embedding, head");
     const auto lower = started<UniLmRun>(*start, UniLmSettings(), said, [](auto& s) { s.model.layers = 1; });
     CHECK(said == "the first 1 of 2 layers, embedding, head");
     for (const Tensor& t : lower->parameters.all())
@@ -179,6 +186,7 @@ TEST_CASE("start: a unilm starts with a BERT of Hugging Face's, and goes back th
     const auto start = Start::open(folder.file("bert"));
     std::string said;
     const auto second = started<UniLmRun>(*start, tiny_unilm("unilm"), said);
+    CHECK_FALSE(is_run(folder.file("bert")));
     CHECK(second->settings.model.types == 3);
     CHECK(bits_of(second->parameters.values()) == bits_of(first.parameters.values()));
     CHECK_SAYS(message_of<BadInput>(

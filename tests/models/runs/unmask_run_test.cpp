@@ -452,6 +452,25 @@ TEST_CASE("unmask run: what cannot be written, and options of other runs, are re
     Writing beam;
     beam.search.beams = 3;
     CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(beam); }), "a run of diffusion writes by --order");
+    beam.search.beams = 1, beam.search.n_best = 2;
+    CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(beam); }), "if the run writes from left to right");
+    beam.search.beams = 3, beam.search.n_best = 1;
+    Writing plan, remask;
+    plan.search.unmask.plan = "cosine", remask.search.unmask.remask = 0.5;
+    const auto blocks = run_of("block-diffusion", true);
+    CHECK_SAYS(message_of<BadUsage>([&] { blocks->writer(plan); }), "--plan is of runs of objective=diffusion");
+    CHECK_SAYS(message_of<BadUsage>([&] { blocks->writer(remask); }), "--remask is of runs of objective=diffusion");
+    CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(plan); }), "give --steps as well");
+    Writing longest, shortest, filled;
+    longest.search.maximum = 3, shortest.search.minimum = 3;
+    filled.search.minimum = 1000;
+    for (Writing* how : {&longest, &shortest}) {
+        pairs->writer(*how);
+        how->from_canvas = true;
+        CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(*how); }), "a text has as many tokens as its canvas");
+    }
+    CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(filled); }), "can write (max_target");
+    CHECK_SAYS(message_of<BadUsage>([&] { lm->writer(filled); }), "can write (max_length)");
     Writing backward;
     backward.backward = true;
     CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(backward); }), "does not train to generate what precedes");

@@ -3,6 +3,7 @@
 // greedy search, and batches.
 #include "engine/base/error.h"
 #include "engine/ops/cpu/parallel.h"
+#include "models/writing/cached_writer.h"
 #include "tests/models/writing/choose_token.h"
 #include "tests/models/writing/search_toy.h"
 
@@ -153,6 +154,31 @@ TEST_CASE("search: finished sources leave the batch, and each has its own maximu
     for (std::size_t s = 0; s < from.size(); s++)
         for (const Hypothesis& h : found[s]) CHECK(int(h.tokens.size()) + h.ended <= from[s].maximum);
     CHECK(search(model, {}, options, 1).empty());
+}
+
+TEST_CASE("search: at most 64 sources are searched together, and fewer if each has many hypotheses") {
+    const auto from = toy::sources(130);
+    for (int samples : {1, 64, 200, 10000}) {
+        SearchOptions options;
+        options.samples = samples;
+        options.maximum = 1;
+        std::size_t next = 0, most = 0;
+        std::optional<toy::Tables> model;
+        struct Reader : NextToken {
+            std::optional<toy::Tables>& tables;
+            explicit Reader(std::optional<toy::Tables>& t) : tables(t) {}
+            int vocabulary() const override { return 7; }
+            const float* step(const std::vector<Row>& rows) override { return tables->step(rows); }
+        } reader(model);
+        write_targets(reader, from, options, 1, [&](std::size_t first, std::size_t count, int rows) {
+            CHECK(first == next);
+            CHECK(rows == int(count) * samples);
+            next += count, most = std::max(most, count);
+            model.emplace(7, std::vector<SearchSource>(from.begin() + int(first), from.begin() + int(first + count)));
+        });
+        CHECK(next == from.size());
+        CHECK(most == std::size_t(samples <= 64 ? 64 : samples == 200 ? 20 : 1));
+    }
 }
 
 TEST_CASE("search: bert4keras adds 1e-12 to a probability before the logarithm") {

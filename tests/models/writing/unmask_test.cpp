@@ -249,6 +249,12 @@ TEST_CASE("unmask: a step that writes no place costs no pass") {
     for (int pass : w.came) of_pass[pass]++;
     CHECK(of_pass == std::map<int, int>{{1, 2}, {2, 3}, {3, 2}, {4, 3}});
     CHECK(write_one(greedy(in_steps(100, "margin")), empty_canvas(10)).rounds == 10);
+    // After two thirds of the steps, half of the places are visible by the plan; in double, a little less than half.
+    UnmaskOptions cosine = in_steps(3, "confidence");
+    cosine.plan = "cosine";
+    REQUIRE(visible_after(cosine, 2, 8) < 4);
+    const Written half = write_one(greedy(cosine), empty_canvas(8));
+    CHECK(std::count(half.came.begin(), half.came.end(), 3) == 4);
 }
 
 TEST_CASE("unmask: the plans") {
