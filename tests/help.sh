@@ -40,7 +40,7 @@ neat 'train diffusion' "$build/train" diffusion --help
 has() { is "$1" 1 "$(grep -cE -- "$2" help)"; }
 has 'an objective is named as its setting' '^  objective=diffusion '
 "$build/train" univae width=64 --help > help
-has 'a setting, its value and its range' '^  width=64  +C, model width \(a whole number from 2 to 65536\)$'
+has 'a setting, its value and its range' '^  width=64  +C, model width \(a whole number from 1 to 65536\)$'
 
 # ---- the help on a run has only the options that its family supports ----
 printf '%s\n' 'the red cup' 'the blue cup' 'a cup of tin' > lines.txt

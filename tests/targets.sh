@@ -517,7 +517,7 @@ is 'univae, diffusion: two samples of a line' 1 "$(head -n 1 sources.txt | gener
 is 'univae, diffusion: rounds are shown' 1 "$(($(head -n 1 sources.txt | generate latents_unhide --reconstruct --show-rounds --steps 3 | grep -c '_ ') > 0))"
 is 'univae, diffusion: one process or many lines, the same samples' "$(generate latents_unhide --count 70 | head -n 5)" "$(generate latents_unhide --count 5)"
 for program in generate evaluate; do
-    refuses "univae, diffusion: no insertion, $program" 2 'this run generates by masked diffusion (decoder=diffusion): leave out the options of writing in any order' $program latents_unhide --parallel
+    refuses "univae, diffusion: no insertion, $program" 2 'this run generates by masked diffusion (decoder=diffusion): leave out the options of insertion' $program latents_unhide --parallel
     refuses "univae, diffusion: no lengths, $program" 2 '--lengths is of runs with canvas=drawn' $program latents_unhide --lengths 3
     refuses "univae has no steps, $program" 2 '--steps is an option of masked diffusion, and this run has decoder=causal' $program latents --steps 3
 done
