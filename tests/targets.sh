@@ -320,12 +320,25 @@ is 'the draws of labels, their mean between the least and the most' 6 "$(awk -F 
 is 'labels from the states of an encoder' 1 "$(evaluate seq2seq --limit 5 --labelled labelled.tsv --labels 5 | grep -c '^probe ')"
 refuses 'labels of nothing' 2 '--labels needs --labelled' evaluate mlm --labels 5
 train unilm $small layers=1 objective=lm --data sentences.txt --steps 5 --out judge > /dev/null
+printf '\xe2\x80\x8b\n' > invisible.txt
+is 'a text without a token has no loss' 'mlm.tokens 0.000' \
+    "$(evaluate mlm --data invisible.txt | awk '/^mlm/ { print $1, $2 }' | xargs)"
 is 'a judge of samples' 1 "$(evaluate latents --limit 20 --importance 1 --samples 20 --judge judge | grep -cE '^samples_judged +[0-9.]+ +[0-9.]+  a word')"
 latent='width=32 heads=2 inner=64 vocabulary=200 batch_tokens=300 max_length=20 layers=3 latent_layers=2 latent_size=8'
 train univae $latent latent_layers=0 --data sentences.txt --steps 5 --out plain > /dev/null
 awk 'NR < 9 { print; print $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0, $0 }' sentences.txt > longer.txt
 head -n 8 sentences.txt > shorter.txt
 is 'nats a character are those of lines that are read whole' '50.000 0.000 same' "$(for f in longer shorter; do evaluate plain --data $f.txt --samples 5; done | awk '/^cut/ { printf "%s ", $2 } /^nll_character/ { n = n ? (n == $2 ? "same" : "not") : $2 } END { print n }')"
+train univae $latent free_length=true --data sentences.txt --steps 2 --out free > /dev/null
+train univae $latent free_length=true latent_layers=0 --data sentences.txt --steps 2 --out free-plain > /dev/null
+train univae $latent free_length=true pairs=true $on_pairs --steps 2 --out free-pairs > /dev/null
+train univae $latent free_length=true pairs=true conditional=true $on_pairs --steps 2 --out free-read > /dev/null
+is 'a length that is given is named' 'latents 0 0, free 4 0, free-plain 3 0, free-pairs 0 4, free-read 0 0, ' "$(
+    for run in latents free free-plain free-pairs free-read; do
+        evaluate $run --limit 3 --importance 1 --samples 3 | tr -s ' \n' ' ' > table
+        printf '%s ' $run $(grep -o 'given the length' table | wc -l)
+        printf '%s, ' $(grep -o "given the source's length" table | wc -l)
+    done)"
 refuses 'vectors of a run that has none' 2 'plain gives no vectors of lines' evaluate plain --limit 5 --samples 5 --labelled labelled.tsv
 refuses 'neighbours by no vectors' 2 'plain is a run of univae that has no vectors of lines' generate plain --nearest sentences.txt
 refuses 'states of no encoder' 2 '--states: plain is a run of univae that has no vectors of lines' generate plain --vectors z.npy --states cls
@@ -429,6 +442,10 @@ for block in range(len(rows)):
 is 'several runs: what was measured before an error is printed' mlm \
     "$(evaluate mlm plain --limit 5 --labelled labelled.tsv --labels 5 2> error | awk '$1 == "mlm" { print $1; exit }')"
 is 'several runs: then the error' 1 "$(grep -c '^error: .*plain gives no vectors of lines' error)"
+train unilm $small layers=1 objective=lm deviation=5 --data sentences.txt --steps 1 --out wild > /dev/null
+evaluate wild wild > table
+is 'several runs: wide numbers stand alone' '4 0' "$(awk '!NF { head = 0; next } !head { head = NF; next }
+    /^(wild|mean|deviation) / { NF == head + 1 ? n++ : wrong++ } END { print n + 0, wrong + 0 }' table)"
 refuses 'several runs: one file for their outputs' 2 'give one run' evaluate unilm seq2seq --outputs both.tsv
 refuses 'several runs: one that does not exist' 1 'none' evaluate unilm none --json
 refuses 'several runs: an option that only one of them has' 2 'is an option of' evaluate unilm latents --swap
@@ -450,6 +467,8 @@ is 'insertion: a canvas is kept' 'red, then box' "$(printf 'the grey cup is made
 is 'insertion: closed slots' 'red box' "$(printf 'the red box is made of tin\t_ red _ box _\n' | generate insertion --canvas)"
 is 'insertion: rounds are measured' 'rounds rounds.fewest passes ended' \
     "$(evaluate insertion --parallel | awk '/^(rounds|passes|ended)/ { print $1 }' | xargs)"
+is 'insertion: its loss is one of canvases' 'insertion.canvases insertion.loss nats/canvas' \
+    "$(evaluate insertion | awk '/^insertion/ { print $1 } /^insertion.loss/ { print $3 }' | xargs)"
 refuses 'insertion has no beams' 2 '--beam applies to models that write token by token' generate insertion --beam 4
 refuses 'insertion: nothing to count' 2 '--count needs a model that samples text' generate insertion --count 3
 refuses 'a threshold of nothing' 2 '--threshold applies only to parallel insertion' generate insertion --threshold 0.5

@@ -82,16 +82,18 @@ class ComparisonTable {
         lines.insert(lines.end(), {"mean", "deviation"});
         std::size_t label = 0, longest = 0;
         for (const std::string& name : lines) label = std::max(label, name.size());
+        std::vector<std::size_t> widths;  // of the columns
+        for (const Column& c : columns_) widths.push_back(width_of(c));
         for (std::size_t first = 0, end; first < columns_.size(); first = end) {
             std::size_t wide = label;
             for (end = first; end < columns_.size(); end++) {
-                wide += width_of(columns_[end]);
+                wide += widths[end];
                 if (wide > 80 && end > first) break;
             }
             for (std::size_t line = 0; line < lines.size(); line++) {
                 std::string all = fmt::format("{:<{}}", lines[line], label);
                 for (std::size_t i = first; i < end; i++)
-                    all += fmt::format("{:>{}}", cell(columns_[i], line), width_of(columns_[i]));
+                    all += fmt::format("{:>{}}", cell(columns_[i], line), widths[i]);
                 say("{}\n", all);
             }
             say("\n");
@@ -107,8 +109,6 @@ class ComparisonTable {
         Strings meanings;                      // the different meanings that runs give
         std::map<std::size_t, double> values;  // by the index of the run
     };
-    static std::size_t width_of(const Column& c) { return 2 + std::max<std::size_t>(9, c.key.size()); }
-
     // Returns the text of a column in a line of the table; "-" if there is no number.
     std::string cell(const Column& c, std::size_t line) const {
         if (line == 0) return c.key;
@@ -120,6 +120,12 @@ class ComparisonTable {
         if (values.empty() || (line > runs_.size() && !comparable)) return "-";
         if (line <= runs_.size()) return fmt::format("{:.3f}", values[0]);
         return fmt::format("{:.3f}", line > runs_.size() + 1 ? deviation_of(values) : mean_of(values));
+    }
+    // Returns the width of a column: two spaces, and its longest text or at least 9 characters.
+    std::size_t width_of(const Column& c) const {
+        std::size_t longest = 9;
+        for (std::size_t line = 0; line < runs_.size() + 3; line++) longest = std::max(longest, cell(c, line).size());
+        return 2 + longest;
     }
 
     Strings runs_;

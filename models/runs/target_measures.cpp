@@ -179,7 +179,14 @@ Measures TargetRun::measures(const Measuring& how) {
             continue;
         }
         const ScoredLoss loss = this->loss(objective, all);
+        // An insertion model has one loss for each canvas, which is no -log p of a token.
+        if (objective.has(Objective::canvases)) {
+            add(".canvases", loss.tokens, "", "scored");
+            add(".loss", loss.per_token, "nats/canvas", "mean over the slots of a random canvas");
+            continue;
+        }
         add(".tokens", loss.tokens, "", "scored");
+        if (loss.tokens == 0) continue;
         add(".loss", loss.per_token, "nats/token", "cross-entropy");
         add(".perplexity", std::exp(loss.per_token), "a token", "its exponential");
     }

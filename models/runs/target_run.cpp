@@ -179,7 +179,7 @@ void TargetSettings::declare_diffusion(Config& c) {
     c.add("canvas", &how.diffusion.canvas,
           text("diffusion: how a text that the model writes gets its end. With ends, the model always fills the same "
                "number of places, max_target",
-               of_texts ? " (of texts without targets: max_length)" : "",
+               of_texts ? " (of texts without targets: max_length - 1)" : "",
                ", and writes [SEP] at every place after the text. With drawn, the length is chosen first: the most "
                "likely one or, if tokens are sampled, one that is drawn by its probability. The probability of a "
                "length is counted in the training text or, if gaps is one of the objectives, predicted by the model"),
@@ -396,6 +396,7 @@ LikelihoodBound TargetRun::bound(const Objective& objective, const Sentences& so
     constexpr int canvases = 16;
     ObjectiveOptions options = measured_options();
     options.canvases = canvases;
+    options.seed = seed;
     Numbers bounds, variances, tokens;  // of each sentence of this process
     each_measured_batch(objective, some, options, [&](const Batch& batch, const Numbers& losses) {
         for (int d = 0; d < batch.documents; d += canvases) {

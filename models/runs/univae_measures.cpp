@@ -156,6 +156,11 @@ Measures UniVaeRun::measures(const Measuring& how) {
     const Sentences all = pointers_to(sentences);
     UniVaeDecoder decoder(model, special(), settings.train.graph);
     const bool latent = model.options.latent_layers > 0, density = model.space.has_density();
+    // With free_length=true, the decoder half starts at the position where the sentence or the source ends, so that its
+    // probabilities are conditional on this length. A conditional model reads the whole source anyway.
+    const std::string given = !model.options.free_length || model.options.conditional ? ""
+                              : settings.pairs                                        ? ", given the source's length"
+                                                                                      : ", given the length";
 
     // In masked diffusion: from how many canvases of each sentence the bound is estimated.
     constexpr int canvases = 16;
@@ -184,7 +189,8 @@ Measures UniVaeRun::measures(const Measuring& how) {
         add({{"reconstruction_other", h.other, "nats/token", "with the z of another sentence"}});
     if (latent && density) add({{"kl", h.kl, "nats/sentence", "KL(q(z|x) || p(z)), all latent layers"}});
     // If words are inserted in any order, the reconstruction loss is not -log p(x|z), so there is no bound of log p(x).
-    if (latent && density && !model.insertion) add({{"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)"}});
+    if (latent && density && !model.insertion)
+        add({{"elbo", h.elbo, "nats/sentence", "-(reconstruction + KL)" + given}});
     if (density && !model.insertion && !model.unmasks()) {
         const Numbers nlls = importance_weighted_nll(model, all, how.importance, how.seed);
         const double nll = sum_of(nlls);
@@ -194,11 +200,12 @@ Measures UniVaeRun::measures(const Measuring& how) {
                 letters += 1 + std::count_if(lines[i].begin(), lines[i].end(), starts_code_point),
                     nll_of_whole += nlls[i];
         add({{"nll", nll / n, "nats/sentence",
-              latent ? fmt::format("-log p(x), {} importance samples", how.importance) : "-log p(x), exact"},
-             {"nll_token", nll / tokens, "nats/token", "the same a scored token"}});
+              latent ? fmt::format("-log p(x){}, {} importance samples", given, how.importance)
+                     : fmt::format("-log p(x){}, exact", given)},
+             {"nll_token", nll / tokens, "nats/token", "the same a scored token" + given}});
         if (letters > 0)
             add({{"nll_character", nll_of_whole / letters, "nats/character",
-                  "a character, the line's end one, of lines neither cut nor with [UNK]"}});
+                  "a character, the line's end one, of lines neither cut nor with [UNK]" + given}});
     }
     if (latent) {
         std::vector<Tokens> references;

@@ -162,11 +162,15 @@ Interval bootstrap(const Numbers& values, std::uint64_t seed, const Numbers& cou
         }
         return sum / count;
     };
+    const double all = mean([](std::uint32_t i) { return i; });
+    if (!std::isfinite(all)) return {all, all, all};
     Numbers means;
     Sequence random(seed, "bootstrap");
-    for (int d = 0; d < draws; d++) means.push_back(mean([&](std::uint32_t) { return random.below(n); }));
+    for (int d = 0; d < draws; d++)
+        if (const double m = mean([&](std::uint32_t) { return random.below(n); }); std::isfinite(m)) means.push_back(m);
     std::sort(means.begin(), means.end());
-    return {mean([](std::uint32_t i) { return i; }), means[draws / 40], means[draws - 1 - draws / 40]};
+    const std::size_t rank = means.size() / 40;
+    return {all, means[rank], means[means.size() - 1 - rank]};
 }
 
 }  // namespace masquerade

@@ -63,7 +63,8 @@ double form_overlap(const Tokens& a, const Tokens& b, const FrequentTokens& freq
 
 // The mean of some values and its 95 % bootstrap interval (Efron 1979): 95 % of the means of 1,000 resamples of the
 // values, drawn with replacement, lie between `low` and `high`. If `counts` is given, the mean is the sum of the values
-// divided by the sum of their counts; a resample draws a value together with its count.
+// divided by the sum of their counts; a resample draws a value together with its count. Resamples whose counts are all
+// 0 have no mean and are left out. If the mean of the values is not finite, `low` and `high` are equal to it.
 struct Interval {
     double mean = 0, low = 0, high = 0;
 };

@@ -183,6 +183,7 @@ TEST_CASE(
             mean += run->bound_by_orders(*run->diffusion(), all, 1, std::uint64_t(seed)).per_token.mean / 16;
         CHECK(one.noise > 0);
         CHECK(std::abs(one.per_token.mean - mean) < 6 * one.noise);
+        CHECK(run->bound(*run->diffusion(), all, 2).per_token.mean != one.per_token.mean);  // other orders
         CHECK(run->bound_by_orders(*run->diffusion(), all, 16, 1).per_token.mean < mean);
         const auto counted = run_of("any-order:1,gaps:1", pairs);
         CHECK(counted->counter());

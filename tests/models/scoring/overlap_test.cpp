@@ -39,3 +39,13 @@ TEST_CASE("overlap: the interval of a mean is that of normal errors, and the sam
     CHECK(std::fabs(a.high - (0.5 + 1.96 * 0.025)) <= 0.006);
     CHECK(bootstrap({0.25}, 1).low == 0.25);
 }
+
+TEST_CASE("overlap: an interval leaves out resamples without a token, and a mean that is no number has no interval") {
+    const Interval some = bootstrap({6, 0, 0}, 1, {2, 0, 0});  // a third of the resamples are without a token
+    CHECK((some.mean == 3 && some.low == 3 && some.high == 3));
+    const Interval more = bootstrap({6, 0, 20}, 1, {2, 0, 4});
+    CHECK((more.low == 3 && more.high == 5));
+    const Interval none = bootstrap({0, 0}, 1, {0, 0}), wrong = bootstrap({1, NAN}, 1);
+    CHECK((std::isnan(none.mean) && std::isnan(none.low) && std::isnan(none.high)));
+    CHECK((std::isnan(wrong.mean) && std::isnan(wrong.low) && std::isnan(wrong.high)));
+}
