@@ -71,7 +71,8 @@ std::string InsertionRun::description() const {
 
 void InsertionRun::reads(const TrainingText& t) {
     if (!model.options.scored || step > 0) return;  // a resumed run has loaded the scores from a checkpoint
-    model.head->set_scores(settings.slots.scores(tokenizer, *training_sentences(t), settings.train.seed));
+    const bool both = mixture.has(Objective::both_sides);
+    model.head->set_scores(settings.slots.scores(tokenizer, *training_sentences(t), both, settings.train.seed));
 }
 
 ObjectiveOptions InsertionRun::objective_options() const {

@@ -18,15 +18,18 @@ namespace {
 // place between two words), training prefers to insert the token with the smallest number.
 struct Order {
     const char *name, *what;
-    // Returns the numbers for a training text, whose sentences are encoded; null: the order needs no numbers.
-    Numbers (*numbers)(const WordPiece& tokenizer, const SentenceList& sentences, std::uint64_t seed);
+    // Returns the numbers for a training text, whose sentences are encoded; null: the order needs no numbers. If `both`
+    // is true, words are inserted into sources as well as into targets.
+    Numbers (*numbers)(const WordPiece& tokenizer, const SentenceList& sentences, bool both, std::uint64_t seed);
 };
 
-Numbers by_frequency(const WordPiece& tokenizer, const SentenceList& sentences, std::uint64_t) {
+Numbers by_frequency(const WordPiece& tokenizer, const SentenceList& sentences, bool both, std::uint64_t) {
     Numbers n(tokenizer.vocabulary().size());
     for (std::uint64_t i = 0; i < sentences.size(); i++) {
         const Sentence s = sentences.at(i);
-        for (int token : s.target.empty() ? s.ids : s.target) n[token]--;
+        for (int token : s.target) n[token]--;
+        if (both || s.target.empty())
+            for (int token : s.ids) n[token]--;
     }
     return n;
 }
@@ -44,14 +47,14 @@ Numbers for_each_token(const WordPiece& tokenizer, Of of) {
     return n;
 }
 
-Numbers by_length(const WordPiece& tokenizer, const SentenceList&, std::uint64_t) {
+Numbers by_length(const WordPiece& tokenizer, const SentenceList&, bool, std::uint64_t) {
     return for_each_token(tokenizer, [&](int token) {
         const std::string word = spelled(tokenizer, token);
         return -std::count_if(word.begin(), word.end(), starts_code_point);
     });
 }
 
-Numbers by_alphabet(const WordPiece& tokenizer, const SentenceList&, std::uint64_t) {
+Numbers by_alphabet(const WordPiece& tokenizer, const SentenceList&, bool, std::uint64_t) {
     std::map<std::string, int> rank;
     const auto rank_of = [&](int token) -> int& { return rank[spelled(tokenizer, token)]; };
     for_each_token(tokenizer, rank_of);  // makes an entry in `rank` for the text of each token
@@ -60,7 +63,7 @@ Numbers by_alphabet(const WordPiece& tokenizer, const SentenceList&, std::uint64
     return for_each_token(tokenizer, rank_of);
 }
 
-Numbers by_chance(const WordPiece& tokenizer, const SentenceList&, std::uint64_t seed) {
+Numbers by_chance(const WordPiece& tokenizer, const SentenceList&, bool, std::uint64_t seed) {
     return for_each_token(tokenizer, [&](int token) { return Sequence(seed, "order", token).uniform(); });
 }
 
@@ -150,9 +153,10 @@ InsertionHeadOptions SlotSettings::head() const {
     return o;
 }
 
-Numbers SlotSettings::scores(const WordPiece& tokenizer, const SentenceList& sentences, std::uint64_t seed) const {
+Numbers SlotSettings::scores(const WordPiece& tokenizer, const SentenceList& sentences, bool both,
+                             std::uint64_t seed) const {
     const Order* named = find_order(order);
-    return named ? named->numbers(tokenizer, sentences, seed) : numbers_in(order, tokenizer.vocabulary().size());
+    return named ? named->numbers(tokenizer, sentences, both, seed) : numbers_in(order, tokenizer.vocabulary().size());
 }
 
 InsertionRule SlotSettings::rule(const Vocabulary& vocabulary, const InsertionHead& head) const {

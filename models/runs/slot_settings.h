@@ -27,8 +27,9 @@ struct SlotSettings {
     void declare(Config& config, const std::string& about = "");  // `about`: a text before every help
     InsertionHeadOptions head() const;
     // Returns the score of each token, for a head with InsertionHeadOptions::scored. `sentences` are the training
-    // sentences; order=frequency reads all of them. Throws BadInput if `order` names a file that is missing or wrong.
-    Numbers scores(const WordPiece& tokenizer, const SentenceList& sentences, std::uint64_t seed) const;
+    // sentences; order=frequency reads all of them, and counts the words of targets or, if `both` is true, those of
+    // sources, too (Objective::both_sides). Throws BadInput if `order` names a file that is missing or wrong.
+    Numbers scores(const WordPiece& tokenizer, const SentenceList& sentences, bool both, std::uint64_t seed) const;
     InsertionRule rule(const Vocabulary& vocabulary, const InsertionHead& head) const;
     // Returns the rule by which generation ends, which follows from the training.
     Finalization ends() const {

@@ -190,7 +190,7 @@ std::unique_ptr<Task> UniVaeRun::task(const TrainingText& t) {
         throw BadInput("decoder=diffusion needs [MASK], which the vocabulary lacks");
     SharedSentences train = training_sentences(t);
     if (model.insertion && model.insertion->options.scored && step == 0)
-        model.insertion->set_scores(settings.slots.scores(tokenizer, *train, settings.train.seed));
+        model.insertion->set_scores(settings.slots.scores(tokenizer, *train, /*both=*/false, settings.train.seed));
     return std::make_unique<UniVaeTask>(*this, std::move(train), sentences(t.held_out, t.held_out_targets));
 }
 

@@ -350,6 +350,7 @@ Example tree_of(const Sentence& s, const ObjectiveOptions& o) {
         }
     };
     for (int i = 0; i < n;) {
+        if (i == int(s.ids.size()) && o.target_start >= 0) removed = 0;  // the target's positions are fixed
         const int words = closed(i, 0), position = all.positions[i] - removed;
         if (words < 0 || closed(words, 2) < 0) {
             push(i, i + 1, position, -1);

@@ -293,6 +293,15 @@ TEST_CASE(
                        {-1, -1, -1, -1, 0, 0, 1, -1, -1, 2, -1, -1, -1, -1, -1, 0, 0, 1, -1, -1, 2, -1});
     CHECK(batch.graph.bits == expected.bits);
 
+    // The facts of a target move its own positions. Those of the source move them only if the target follows it.
+    Sentence pair;
+    pair.ids = {2, open, 11, close, fact, 12, end, 3}, pair.target = {open, 21, close, fact, 22, end, 23, 3};
+    CHECK(tree_of(pair, o).rows.ids == std::vector<int>{2, 11, 12, 3, 21, 22, 23, 3});
+    CHECK(tree_of(pair, o).rows.positions == std::vector<int>{0, 1, 2, 2, 3, 4, 4, 5});
+    ObjectiveOptions fixed = o;
+    fixed.target_start = 16;
+    CHECK(tree_of(pair, fixed).rows.positions == std::vector<int>{0, 1, 2, 2, 16, 17, 17, 18});
+
     // Brackets in any other form are words of the sentence.
     for (const std::vector<int>& ids : {std::vector<int>{2, open, 11, close, 12, 3},
                                         {2, open, 11, fact, 12, end, 3},
