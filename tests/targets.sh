@@ -323,6 +323,9 @@ train unilm $small layers=1 objective=lm --data sentences.txt --steps 5 --out ju
 printf '\xe2\x80\x8b\n' > invisible.txt
 is 'a text without a token has no loss' 'mlm.tokens 0.000' \
     "$(evaluate mlm --data invisible.txt | awk '/^mlm/ { print $1, $2 }' | xargs)"
+generate latents --vectors rows.npy < /dev/null
+is 'vectors of nothing' 0 $?
+refuses 'sentences of no vectors' 1 'rows.npy has no rows; expected a row of 32 numbers' generate latents --from-vectors rows.npy
 is 'a judge of samples' 1 "$(evaluate latents --limit 20 --importance 1 --samples 20 --judge judge | grep -cE '^samples_judged +[0-9.]+ +[0-9.]+  a word')"
 latent='width=32 heads=2 inner=64 vocabulary=200 batch_tokens=300 max_length=20 layers=3 latent_layers=2 latent_size=8'
 train univae $latent latent_layers=0 --data sentences.txt --steps 5 --out plain > /dev/null

@@ -30,7 +30,9 @@ class Neighbours {
         which_.seed = how.seed;
         if (how.nearest.empty() && how.vectors.empty())
             throw BadUsage("--states chooses the vectors of --vectors and --nearest: give one of the two options");
-        if (run.vectors({""}, which_).empty()) refuse();
+        const Vectors some = run.vectors({""}, which_);
+        if (some.empty()) refuse();
+        columns_ = std::int64_t(some[0].size());
         if (how.nearest.empty()) return;
         for (std::string& line : at_tabs(read_text(how.nearest).source).left)
             if (!line.empty()) corpus_.push_back(std::move(line));
@@ -50,12 +52,11 @@ class Neighbours {
             if (!lines[i].empty()) all += nearest_to(vectors[i]);
             all += '\n';
         }
-        columns_ = vectors.empty() ? 0 : std::int64_t(vectors[0].size());
         return all;
     }
 
     void finish() {
-        const std::int64_t rows = columns_ > 0 ? rows_.size() / columns_ : 0;
+        const auto rows = std::int64_t(rows_.size()) / columns_;
         if (!how_.vectors.empty())
             write_npy(how_.vectors, {rows_.data(), DType::f64, Device::cpu, {rows, columns_}, "vectors"});
     }
@@ -96,7 +97,7 @@ class Neighbours {
     Strings corpus_;
     Vectors corpus_vectors_;  // scaled to length 1
     Numbers rows_;            // the vectors of the input lines, one after another
-    std::int64_t columns_ = 0;
+    std::int64_t columns_;    // the numbers of a vector
 };
 
 }  // namespace

@@ -137,9 +137,11 @@ class FromLatents {
     void open_vectors() {
         vectors_ = a_.given_vectors ? *a_.given_vectors : read_vectors(a_.from_vectors);
         const int Z = model_.space.numbers();
-        if (model_.options.latent_layers == 0 || vectors_.columns != Z || (vectors_.rows == 0 && !a_.given_vectors))
+        if (model_.options.latent_layers == 0 || vectors_.columns != Z)
             throw BadInput(a_.from_vectors, " has ", vectors_.rows, " rows of ", vectors_.columns, " numbers, but ",
                            a_.run, " has latents of ", Z, "; expected a row of as many for each sentence");
+        if (vectors_.rows == 0 && !a_.given_vectors)
+            throw BadInput(a_.from_vectors, " has no rows; expected a row of ", Z, " numbers for each sentence");
         if (a_.count > 0) throw BadUsage("--from-vectors writes a sentence for each row: leave out --count");
     }
 

@@ -158,5 +158,8 @@ TEST_CASE("latents as files: an empty line has a row, and a file that does not f
     CHECK_SAYS(refused(3, Z, NAN), text("other.npy: row 2, column ", Z - 1, " is nan; expected finite numbers"));
     CHECK_SAYS(refused(3, Z, INFINITY), text("other.npy: row 2, column ", Z - 1, " is inf"));
     CHECK_SAYS(refused(3, Z + 1, 1), text("has 3 rows of ", Z + 1, " numbers, but RUN has latents of ", Z));
-    CHECK_SAYS(refused(0, Z, 1), text("has 0 rows of ", Z, " numbers"));
+    CHECK_SAYS(refused(0, Z, 1), text("other.npy has no rows; expected a row of ", Z, " numbers for each sentence"));
+    written(neighbour_writer(run, saving), {});
+    CHECK(read_vectors(saving.vectors).rows == 0);
+    CHECK(read_vectors(saving.vectors).columns == Z);
 }
