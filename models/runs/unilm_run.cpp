@@ -27,7 +27,8 @@ void UniLmSettings::declare(Config& c) {
           "its length");
     declare_mask(c);
     c.topic("Objective");
-    c.add("hidden", &how.hidden, "mlm, pmlm, k-bert: share of the tokens that are masked", 0, 1);
+    c.add("hidden", &how.hidden, "mlm, pmlm, k-bert: share of the tokens that are masked, at least one in each text", 0,
+          1);
     c.add("masking", &how.masking,
           "mlm, k-bert: what is masked together: single tokens, whole words, or spans of whole words",
           {{"tokens", Masking::tokens}, {"words", Masking::words}, {"spans", Masking::spans}});

@@ -116,7 +116,10 @@ void UniVaeSettings::declare(Config& c) {
     declare_foreign(c, model.backbone);
     declare_positions(c, model.backbone, "both halves need");
     c.topic("Optimiser");
-    c.add("batch_tokens", &batch_tokens, "tokens of a batch, counted in the encoder half alone", 2, 1000000);
+    c.add("batch_tokens", &batch_tokens,
+          "tokens of a batch: those of its sentences, or of its sources and targets, each counted once; with "
+          "decoder=diffusion, at least max_length - 1 for each sentence or pair",
+          2, 1000000);
     declare_tokenizer(c);
     declare_training(c);
 }

@@ -108,8 +108,8 @@ struct InsertionRule {
 // How diffusion hides tokens. A place is a row that can be hidden.
 struct DiffusionRule {
     // How the model learns the number of tokens of a text.
-    //   ends   There are as many places as the longest text needs, and each place behind the text holds [SEP]. The model
-    //          predicts [SEP], too. Behind a visible [SEP], all places are shown as [SEP] and not predicted.
+    //   ends   The number of places is always the same, and each place behind the text holds [SEP]. The model predicts
+    //          [SEP], too. Behind a visible [SEP], all places are shown as [SEP] and not predicted.
     //   drawn  There is one place for each token of the text, and a visible [SEP] behind it.
     enum Canvas { ends, drawn } canvas = ends;
     int target_places = 0, text_places = 0;  // ends: the places of a target, and of a text without a target
