@@ -19,6 +19,11 @@ quotations() {
     awk -v lists="$lists" -v root="$root" -v whole="${whole:-}" -f "$root/tests/book/names.awk" -f "$root/tests/book/commands.awk" "$@"
     awk -v lists="$lists" -f "$root/tests/book/links.awk" "$@"
 }
+# faults_of CHECKER COMMAND...: prints the faults that a command prints, or one fault if it fails without any
+faults_of() {
+    "${@:2}" > "$lists/said" || [ -s "$lists/said" ] || echo "$1: ends with an error" > "$lists/said"
+    cat "$lists/said"
+}
 # derivations: checks the derivations of docs/ops with numbers, and prints the faults
 derivations() {
     if ! command -v python3 > /dev/null; then
@@ -30,11 +35,11 @@ derivations() {
 }
 # formulas PAGE ...: prints what GitHub or KaTeX could not read in a formula
 formulas() {
-    if command -v python3 > /dev/null; then python3 -B tools/make/tex.py "$@" || true; fi
+    if command -v python3 > /dev/null; then faults_of tools/make/tex.py python3 -B "$root/tools/make/tex.py" "$@"; fi
 }
 # slides DECK ...: prints what a slide has too much of, or lacks
 slides() {
-    if command -v python3 > /dev/null; then python3 -B "$root/tools/make/slides.py" check "$@" || true; fi
+    if command -v python3 > /dev/null; then faults_of tools/make/slides.py python3 -B "$root/tools/make/slides.py" check "$@"; fi
 }
 # examples PAGE ...: runs the examples of the pages (./inspect op ...), if the program is built, and prints the faults
 examples() {
@@ -62,7 +67,7 @@ case ${1:-} in
             if command -v gdb > /dev/null; then
                 make walks >&2
                 export WALKS=build/walks
-                tests/book/transcripts.sh $pages >> "$lists/faults" || true
+                faults_of tests/book/transcripts.sh tests/book/transcripts.sh $pages >> "$lists/faults"
                 # gdb ends with 0 after an exception of a script.
                 PROGRAM=$WALKS/inspect gdb -q -batch -x tests/gdb_masks.py > "$lists/said" 2>&1 &&
                     grep -q '^gdb masks: ' "$lists/said" ||
@@ -72,7 +77,7 @@ case ${1:-} in
                 echo 'book: gdb is not here (Debian: gdb): its walks are not checked' >&2
             fi
             said_by tests/book/own_op.py
-            tests/book/typed.sh $pages >> "$lists/faults" || true
+            faults_of tests/book/typed.sh tests/book/typed.sh $pages >> "$lists/faults"
         fi
         cat "$lists/faults"
         faults=$(grep -vc '^ ' "$lists/faults" || true)

@@ -95,5 +95,24 @@ if command -v gdb > /dev/null && [ -x $WALKS/inspect ]; then
 else
     echo 'book: no gdb, or no programs for it (make walks): walks are not planted'
 fi
+
+# crashed FAULT CHECK ...: where python3 fails at once, and where gdb prints nothing, the check must print FAULT
+crashed() {
+    local fault=$1 found
+    found=$(export PATH=$lists/broken:$PATH; "${@:2}" 2> /dev/null || true)
+    if grep -qF -- "$fault" <<< "$found"; then passed=$((passed + 1)); return; fi
+    failed=$((failed + 1))
+    printf 'a check that ends with an error\n  expected: %s\n  found:    %s\n' "$fault" "$found"
+}
+mkdir "$lists/broken"
+printf '#!/bin/sh\nexit 1\n' > "$lists/broken/python3"
+printf '#!/bin/sh\n' > "$lists/broken/gdb"  # it ends with 0 after an exception of a script
+chmod +x "$lists"/broken/*
+crashed 'tools/make/tex.py: ends with an error' formulas README.md
+crashed 'tools/make/slides.py: ends with an error' slides docs/slides/01-functions.md
+crashed 'tests/book/derivations.py: it does not come to its end' derivations
+[ ! -x inspect ] || crashed 'tests/book/examples.py: it does not come to its end' examples docs/ops/tanh.md
+crashed 'tests/book/typed.sh: ends with an error' faults_of tests/book/typed.sh env root="$lists" "$root/tests/book/typed.sh" README.md
+[ ! -d build ] || crashed "tests/book/replay.py: ends with an error" transcripts $lab
 echo "book, planted: $passed found, $failed missed"
 [ $failed = 0 ]

@@ -6,7 +6,8 @@
 # FILE has lines PAGE<tab>LINE<tab>TEXT, which walks.awk has made. After each command, gdb must print the lines that the
 # page shows, in this order; the page may leave lines out. `...` stands for text that differs from machine to machine.
 # Numbers must agree to three digits, because another processor adds in another order. Line numbers of source code are
-# not compared.
+# not compared. The last line of a comparison is `book: command compared`, because gdb ends with 0 even after an
+# exception of this file.
 import os
 import re
 
@@ -104,6 +105,7 @@ def compare_all(commands, printed):
             print("%s: `(gdb) %s`: %s" % (found[0] or place, command, found[1]))
             for line in [line for line in lines if not line.startswith("book: ")][:12]:
                 print("    gdb prints: " + line)
+    print(MARK + "compared")
 
 
 if "BOOK_TYPE" in os.environ:

@@ -27,7 +27,10 @@ replay() {
     command=$(cat "${lines%.lines}.command")
     BOOK_TYPE=$lines bash -c "${command/gdb -x tools\/gdb\/gdbinit/gdb -batch -x tools/gdb/gdbinit -x $root/tests/book/replay.py}" \
         > "${lines%.lines}.printed" 2> "${lines%.lines}.error" < /dev/null || true
-    BOOK_COMPARE=$lines BOOK_PRINTED=${lines%.lines}.printed gdb -batch -x "$root/tests/book/replay.py"
+    BOOK_COMPARE=$lines BOOK_PRINTED=${lines%.lines}.printed gdb -batch -x "$root/tests/book/replay.py" > "${lines%.lines}.compared" || true
+    grep -v '^book: command compared$' "${lines%.lines}.compared" && return
+    grep -q '^book: command compared$' "${lines%.lines}.compared" ||
+        echo "$(head -n 1 "$lines" | cut -f 1,2 | tr '\t' ':'): tests/book/replay.py: ends with an error"
 }
 export -f replay
 export root

@@ -102,7 +102,7 @@ furnish none
     ./train unilm objective=unilm:2,lm-reverse:1 rotary=false $small --data pairs.tsv --steps 2 --minutes 0 --out "$work/unilm" > /dev/null 2>&1 &&
     ./train insertion $small --data pairs.tsv --steps 2 --minutes 0 --out "$work/insertion" > /dev/null 2>&1 ||
     { echo "typed.sh: no run to start with"; exit 1; }
-cd "$pages" && commands "$@" > "$work/commands"
+cd "$pages" && commands "$@" > "$work/commands" || exit 1
 wrong=0 last=""
 while IFS=$'\t' read -r page line text; do
     [ "$page" = "$last" ] || furnish "$page"
