@@ -274,6 +274,7 @@ fi
 is 'the tree for students' 0 "$(make -s student DIR="$folder/tree" > /dev/null 2>&1; echo $?)"
 is 'the tree for students: no solutions' '' "$(find "$folder/tree" -path '*solutions*'; grep -rlF 'dx[i] = r * (g - mean_g' "$folder/tree" || true)"
 is 'the tree for students: a lab' '0 of 6 points' "$(make -s -C "$folder/tree" lab LAB=2 NVCC=none 2> /dev/null | tail -n 1)"
+is 'the tree for students: its pages' 'book: 150 pages, 0 faults' "$("$folder/tree/tests/book.sh" 2> /dev/null | tail -n 1 | sed 's/: [0-9]* pages/: 150 pages/')"
 refuses 'the tree for students: a folder in use' 1 'is there and not empty' tools/make/student.sh "$folder/tree"
 
 make_hostiles

@@ -52,7 +52,7 @@ cat "$lists/compare" >> "$lists/options"
 
 { sed -nE 's/^([a-z-]+( [a-z-]+)*): .*/\1/p; s/^([a-z-]+( [a-z-]+)*):$/\1/p; s/^\.PHONY: (.*)/\1/p' Makefile | tr ' ' '\n'
   sed -nE 's/.*\(shown\).*//; s/^tools\/([a-z]+)\.cpp$/\1/p' <(ls tools/*.cpp)
-  grep -hoE '\$\(?\{?[A-Z][A-Z_]+|\b[A-Z][A-Z_]{2,}[ =]' Makefile tests/*.sh tools/make/*.sh .ci/run | tr -d '${( ='; } | sort -u > "$lists/targets"
+  grep -hoE '\$\(?\{?[A-Z][A-Z_]+|\b[A-Z][A-Z_]{2,}[ =]' Makefile tests/*.sh tools/make/*.sh $(ls .ci/run 2> /dev/null) | tr -d '${( ='; } | sort -u > "$lists/targets"
 
 { grep -hoE 'TEST_CASE\("[^"]*' $(find tests -name '*_test.cpp') | sed 's/TEST_CASE("//'
   sed -nE 's/^OP\(([a-z_0-9]+).*/ladder: \1/p' engine/ops/ops.h; } > "$lists/tests"

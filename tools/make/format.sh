@@ -15,7 +15,11 @@ if [ -z "$program" ]; then
     echo "format: needs clang-format $version (Debian 12 and Ubuntu 22.04: clang-format-$version, or pip install clang-format==$version.0.6)" >&2
     exit 1
 fi
-mapfile -t files < <(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
+if ! listed=$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh') || [ -z "$listed" ]; then
+    echo 'format: git lists no files here; run it in a clone of the repository' >&2
+    exit 1
+fi
+mapfile -t files <<< "$listed"
 if [ "${1:-}" = check ]; then
     status=0
     found=$($program --dry-run --ferror-limit=1 --Werror "${files[@]}" 2>&1) || status=1

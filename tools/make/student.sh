@@ -24,6 +24,8 @@ files() {
 files | grep -zvE '^(\./)?(docs/labs/solutions/|tests/(labs|grade)\.sh$|tools/make/student\.sh$|\.ci/|\.git(/|hub/|-))' | while IFS= read -r -d '' file; do
     [ ! -e "$file" ] || printf '%s\0' "$file"  # a file that is deleted, but still known to git
 done | xargs -0 cp --parents -P -t "$to"
+# The pages name what is left out.
+printf '%s\tdocs/course.md\tof the teacher\n' docs/labs/solutions/ 02.cpp >> "$to/tests/book/foreign.txt"
 # The starting points, even if the teacher has solved a lab here.
 if [ "$is_git" ]; then
     for lab in docs/labs/*/lab.cpp; do git show "HEAD:$lab" > "$to/$lab"; done
