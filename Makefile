@@ -40,6 +40,9 @@ CONFIG ?= release
 MARCH  ?= native
 PREFIX ?= /usr/local
 BUILDS := build
+# An installed file names PREFIX, and may be read anywhere.
+override PREFIX := $(if $(filter-out /%,$(firstword $(PREFIX))),$(CURDIR)/)$(PREFIX)
+$(if $(BUILDS),,$(error BUILDS is empty; expected the name of a folder))
 BUILD  := $(BUILDS)/$(CONFIG)
 Q      := $(if $(V),,@)
 .DELETE_ON_ERROR:
@@ -49,6 +52,11 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)  # -j on the command line wins
 endif
 
+programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
+shown    := $(filter-out corpus,$(programs))
+# $(call quoted,TEXT): one word of a shell command, whatever is in the text.
+quoted = '$(subst ','\'',$1)'
+
 # `make deps test`: install first, then start afresh, so that detection sees what was installed (also with -j).
 later := $(if $(filter deps,$(MAKECMDGOALS)),$(filter-out deps,$(MAKECMDGOALS)))
 ifneq ($(later),)
@@ -56,15 +64,30 @@ ifneq ($(later),)
 $(later): afterwards ; @:
 afterwards: deps ; @$(MAKE) $(later)
 deps: ; @$(MAKE) deps
+# `make clean all`: one goal after another, because make writes files when it reads the rules, and `clean` deletes them.
+else ifneq ($(and $(filter clean,$(MAKECMDGOALS)),$(word 2,$(MAKECMDGOALS))),)
+.PHONY: in_order $(MAKECMDGOALS)
+$(sort $(MAKECMDGOALS)): in_order ; @:
+in_order: ; @$(foreach goal,$(MAKECMDGOALS),$(MAKE) $(goal) &&) :
+else ifeq ($(MAKECMDGOALS),clean)
+.PHONY: clean
+# A folder that BUILDS names may hold other things, too: only the parts that the build has made there are deleted.
+clean:
+ifeq ($(BUILDS),build)
+	@rm -rf build
+else
+	@[ ! -e $(call quoted,$(BUILDS)/compilers) ] || rm -rf $(foreach part,release debug asan tsan walks units cuda cuda-ptx ptx \
+	    book slides config.mk library_folder compilers,$(call quoted,$(BUILDS)/$(part)))
+	@rmdir $(call quoted,$(BUILDS)) 2> /dev/null || true
+endif
+	@for program in $(shown); do [ -e $$program ] || rm -f $$program; done  # links that now lead nowhere
 else
 
 # ---- what is here ---------------------------------------------------------------------------------------------------
 # $(call stamp,FILE,TEXT): a file that changes when the text does, for rules to depend on.
 stamp = $(shell mkdir -p $(dir $1); echo '$2' | cmp -s - $1 || echo '$2' > $1)
-ifneq ($(MAKECMDGOALS),clean)
-$(call stamp,$(BUILDS)/compilers,$(CXX) $(NVCC) $(DEPS))
+$(call stamp,$(BUILDS)/compilers,$(CXX) $(NVCC) $(DEPS) $(shell command -v mpicxx 2> /dev/null))
 include $(BUILDS)/config.mk
-endif
 $(BUILDS)/config.mk: tools/make/detect.sh $(BUILDS)/compilers $(wildcard /var/lib/dpkg/status)
 	@CXX='$(CXX)' NVCC='$(NVCC)' DEPS='$(DEPS)' $< > $@.$$$$ && mv $@.$$$$ $@
 
@@ -87,8 +110,6 @@ endif
 ifdef KERNELS
 kernels  := $(KERNELS)
 endif
-programs := $(patsubst tools/%.cpp,%,$(wildcard tools/*.cpp))
-shown    := $(filter-out corpus,$(programs))
 library  := $(BUILD)/lib$(or $(narrow),masquerade).a
 object    = $(patsubst %.cpp,$(BUILD)/obj/%.o,$1)
 # $(call objects,FILES): the objects of whole folders. Up to UNIT files of a folder are compiled together (a unit,
@@ -146,10 +167,10 @@ nvcc_flags   := -std=c++20 -I. --expt-relaxed-constexpr -O3 -fmad=false -Xcompil
 ifneq ($(and $(filter 1,$(NVCC_WORKS)),$(cuda_wanted)),)
 cuda_here    := $(BUILD)/libmasquerade_cuda.so
 endif
-ifneq ($(MAKECMDGOALS),clean)
 $(call stamp,$(BUILD)/flags,$(CXX) $(flags) $(libs))
-# run.json names the commit of the sources; + means that they have been changed since.
-commit := $(shell git describe --always --abbrev=12 --dirty=+ 2> /dev/null)
+# run.json names the commit of the sources; + means that they have been changed since. Sources without a history of their
+# own have none, also inside of another repository.
+commit := $(if $(wildcard .git),$(shell git describe --always --abbrev=12 --dirty=+ 2> /dev/null))
 $(call stamp,$(BUILD)/commit,$(commit))
 $(BUILD)/obj/tools/train.o: $(BUILD)/commit
 defines_tools/train = -DCOMMIT='"$(commit)"'
@@ -163,10 +184,9 @@ ifneq ($(and $(or $(cuda_here),$(filter ptx-test,$(MAKECMDGOALS))),$(filter-out 
 $(call stamp,$(CUDA_BUILD)/flags,$(NVCC) $(subst ','\'',$(nvcc_flags)))
 $(call stamp,$(CUDA_BUILD)/objects,$(cuda_objects))
 endif
-endif
 
 # ---- programs and library -------------------------------------------------------------------------------------------
-.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install install-programs deb library lab student book book-pdf book-publish slides deps-book clean needs needs-tests $(shown)
+.PHONY: all cuda format size tidy compile_commands.json debug debug-programs walks deps deps-mpi data test test-program run-tests mutants asan tsan fuzz run-fuzz cuda-check cuda-objects gpu-test gpu-bench ptx-test install install-programs deb library lab student book book-pdf book-publish slides deps-book needs needs-tests $(shown)
 mpi_here := $(if $(filter 1,$(MPI_WORKS)),$(BUILD)/libmasquerade_mpi.so)
 walked   := inspect train
 stops    := engine/ops/% engine/nn/% engine/tape/% models/masks/% models/nets/%
@@ -179,8 +199,9 @@ debug: ; @$(MAKE) CONFIG=debug debug-programs
 debug-programs: $(first:%=$(BUILD)/%) $(if $(wildcard $(cuda_library)),$(cuda_here))
 	@echo 'built $(first:%=build/debug/%): for gdb, see docs/debugging.md'
 # For tests/book.sh, which repeats the walks through gdb of the pages: compiled as `make debug` does where the walks stop,
-# and taken from the release elsewhere. This compiles in less than half the time.
-walks: $(walked:%=$(BUILDS)/release/%) ; @$(MAKE) CONFIG=debug $(walked:%=$(BUILDS)/walks/%)
+# and taken from the release elsewhere. This compiles in less than half the time. The commands of the
+# pages need the corpus.
+walks: $(walked:%=$(BUILDS)/release/%) $(BUILDS)/release/corpus ; @$(MAKE) CONFIG=debug $(walked:%=$(BUILDS)/walks/%)
 released  = $(patsubst $(BUILD)/%,$(BUILDS)/release/%,$(BUILD)/obj/tools/$1.o $(call of_tool,$1 program options plot) $(library))
 define walk
 $(BUILDS)/walks/$1: $(call objects,$(filter $(stops),$(sources))) $(call released,$1)
@@ -239,8 +260,9 @@ $(call object,$(row_ops)): private flags += -include $(BUILD)/row_ops.h
 $(BUILD)/obj/engine/base/shared_library.o: private flags += -DMASQUERADE_LIBRARY_FOLDER='"$(PREFIX)/lib"'
 $(BUILD)/obj/engine/base/shared_library.o: $(BUILDS)/library_folder
 
-needs: ; @$(if $(MISSING),echo 'missing: $(MISSING). Run: make deps' >&2; exit 1)
-needs-tests: needs ; @$(if $(MISSING_TESTS),echo 'missing: $(MISSING_TESTS). Run: make deps' >&2; exit 1)
+# What is missing may come without dpkg, too: the next make looks again.
+needs: ; @$(if $(MISSING),rm -f $(BUILDS)/config.mk; echo 'missing: $(MISSING). Run: make deps' >&2; exit 1)
+needs-tests: needs ; @$(if $(MISSING_TESTS),rm -f $(BUILDS)/config.mk; echo 'missing: $(MISSING_TESTS). Run: make deps' >&2; exit 1)
 
 # ---- the C interface ------------------------------------------------------------------------------------------------
 soname   := libmasquerade.so.$(word 1,$(subst ., ,$(version)))
@@ -409,8 +431,8 @@ lab_flags := $(shell cat docs/labs/$(LAB)/flags 2>/dev/null || echo -O0)
 lab: $(if $(filter $(LAB),$(labs)),$(BUILD)/obj/docs/labs/$(LAB)/check.o $(if $(filter library,$(lab_flags)),$(library)))
 	@$(if $(LAB),,echo 'make lab: which one? make lab LAB=02' >&2; exit 2)
 	@$(if $(filter $(LAB),$(labs)),,echo 'error: there is no lab $(LAB); there are $(labs)' >&2; exit 2)
-	$(Q)CXX='$(CXX)' LAB_LIBRARY='$(library)' LAB_ASAN='$(ASAN)' tools/make/lab.sh $(LAB) $< $(or $(FILE),docs/labs/$(LAB)/lab.cpp) $(BUILD)/lab-$(LAB)
-	@LAB_NAME='$(STUDENT)' ASAN_OPTIONS="detect_leaks=0:$$ASAN_OPTIONS" $(BUILD)/lab-$(LAB)
+	$(Q)CXX='$(CXX)' LAB_LIBRARY='$(library)' LAB_ASAN='$(ASAN)' tools/make/lab.sh $(LAB) $< $(call quoted,$(or $(FILE),docs/labs/$(LAB)/lab.cpp)) $(BUILD)/lab-$(LAB)
+	@LAB_NAME=$(call quoted,$(STUDENT)) ASAN_OPTIONS="detect_leaks=0:$$ASAN_OPTIONS" $(BUILD)/lab-$(LAB)
 -include $(wildcard $(BUILD)/obj/docs/labs/*/check.d)
 $(BUILD)/obj/docs/labs/%/check.o: flags += $(patsubst -O0,-O1,$(filter-out library,$(lab_flags))) -D_GLIBCXX_ASSERTIONS
 
@@ -441,29 +463,27 @@ endif
 
 root    := $(DESTDIR)$(PREFIX)
 install: $(library) $(shared) $(if $(cuda_here),$(cuda_library)) $(mpi_here)
-	@install -d $(root)/lib/pkgconfig
-	@install -m 644 $(filter-out $(BUILD)/libmasquerade.so,$^) $(root)/lib
-	@ln -sfn $(soname) $(root)/lib/libmasquerade.so
-	@install -D -m 644 library/masquerade.h $(root)/include/masquerade.h
-	@install -D -m 644 python/masquerade.py $(root)/lib/python3/dist-packages/masquerade.py
-	@find input engine tokenizer data models -name '*.h' -exec install -D -m 644 {} $(root)/include/masquerade/{} \;
+	@install -d "$(root)/lib/pkgconfig"
+	@install -m 644 $(filter-out $(BUILD)/libmasquerade.so,$^) "$(root)/lib"
+	@ln -sfn $(soname) "$(root)/lib/libmasquerade.so"
+	@install -D -m 644 library/masquerade.h "$(root)/include/masquerade.h"
+	@install -D -m 644 python/masquerade.py "$(root)/lib/python3/dist-packages/masquerade.py"
+	@find input engine tokenizer data models -name '*.h' -exec install -D -m 644 {} "$(root)/include/masquerade/{}" \;
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|; s|@MARCH@|$(MARCH)|; s|@REQUIRES@|$(if $(FMT_LIB),fmt)|' tools/make/masquerade.pc.in \
-	    > $(root)/lib/pkgconfig/masquerade.pc
+	    > "$(root)/lib/pkgconfig/masquerade.pc"
 	@echo 'installed masquerade $(version) into $(root)'
 
 # The programs become commands of one program: masquerade train, masquerade generate and so on.
 install-programs: $(first:%=$(BUILD)/%) $(BUILD)/corpus
-	@install -d $(root)/bin $(root)/lib/masquerade
-	@install $^ $(root)/lib/masquerade
-	@install -d $(root)/share/masquerade
-	@install data/*.sh $(root)/share/masquerade
-	@install tools/make/masquerade.sh $(root)/bin/masquerade
+	@install -d "$(root)/bin" "$(root)/lib/masquerade"
+	@install $^ "$(root)/lib/masquerade"
+	@install -d "$(root)/share/masquerade"
+	@install data/*.sh "$(root)/share/masquerade"
+	@install tools/make/masquerade.sh "$(root)/bin/masquerade"
 	@echo 'installed masquerade and its commands $(notdir $^) into $(root)'
-staged := $(abspath $(BUILD)/deb)
+staged := $(BUILD)/deb
 deb:
 	@rm -rf $(staged)
 	@$(MAKE) install install-programs DESTDIR=$(staged) PREFIX=/usr
 	@tools/make/deb.sh $(staged) $(version) $(MARCH) $(BUILD)/train
-
-clean: ; @rm -rf build $(shown)
 endif

@@ -32,8 +32,8 @@ while [ $done = 0 ]; do
     [ "$moments" -ge "$kills" ] || [ $ended = yes ] || limit=$((steps - 1))
     "$root/train" $arguments --steps $limit > train.log 2>&1 & pid=$!
     if [ $limit != $steps ]; then
-        # Starting takes longer than many steps, most of all on a busy machine. Two of three kills wait until this process has
-        # saved a step; the third may fall into the start.
+        # Starting takes longer than many steps, most of all on a busy machine. Two of three kills wait until this
+        # process has saved a step; the third may fall into the start.
         until [ $((moments % 3)) = 2 ] || [ "$(newest)" != "$before" ] || ! kill -0 $pid 2> /dev/null; do sleep 0.01; done
         sleep "0.$(printf '%03d' $((RANDOM % 200)))"
         kill -9 $pid 2> /dev/null || true

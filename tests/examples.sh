@@ -5,8 +5,9 @@
 . "$(dirname "$0")/command_line.sh"
 command -v pkg-config > /dev/null || { echo 'examples: pkg-config is not here (Debian: pkgconf): run make deps' >&2; exit 1; }
 root=$PWD
-make -s install DESTDIR="$folder" PREFIX=/usr/local > "$folder/log" 2>&1
+make -s install DESTDIR="$folder/a root" PREFIX=/usr/local > "$folder/log" 2>&1
 is 'make install: status' 0 $?
+ln -s 'a root/usr' "$folder/usr"  # pkg-config and the compiler get names without a space
 cp docs/examples/*.cpp "$folder"
 cd "$folder"
 export PKG_CONFIG_PATH=$folder/usr/local/lib/pkgconfig
@@ -31,7 +32,7 @@ ${CC:-cc} -std=c99 -Wall -Wextra $(flags --cflags-only-I) -I"$folder/usr/local/i
 is 'reconstruct is built' '' "$(head -n 3 error)"
 is 'reconstruct: a line of scores and a reconstruction for each sentence' '2 4' \
     "$(./reconstruct my_run 'where is it?' 'what is that?' | tee report | grep -c ' nats in [0-9]* tokens: w') $(wc -l < report)"
-make -s -C "$root" install-programs DESTDIR="$folder" PREFIX=/usr/local > log 2>&1
+make -s -C "$root" install-programs DESTDIR="$folder/a root" PREFIX=/usr/local > log 2>&1
 is 'make install-programs: status' 0 $?
 masquerade=$folder/usr/local/bin/masquerade
 printf 'the red cup\n' > words.txt

@@ -56,6 +56,20 @@ PY
     is "lab $lab: ten mistakes at least" 1 "$(( $(wc -l < "$folder/all") >= 10 ))"
 done
 
+case " ${labs[*]} " in *' 02 '*)
+    cp docs/labs/02/lab.cpp "$folder/my lab.cpp"
+    is 'a file with a space, a student with an apostrophe' '0 of 6 points' \
+        "$(make -s lab LAB=02 FILE="$folder/my lab.cpp" STUDENT="O'Brien" 2> /dev/null | tail -n 1)"
+    # A script in the place of the compiler prints what is linked.
+    mkdir -p "$folder/built/release"
+    touch "$folder/built/release/library.a"
+    for fmt in '' -lfmt; do
+        echo "FMT_LIB := $fmt" > "$folder/built/config.mk"
+        is "a lab is linked with the engine, which needs the library '$fmt'" "library.a${fmt:+ $fmt} -ldl" \
+            "$(CXX=echo LAB_LIBRARY=$folder/built/release/library.a tools/make/lab.sh 01 check.o lab.cpp lab | grep -o 'library\.a .*-ldl')"
+    done ;;
+esac
+
 # A gradient by the complex step, written by the student: it is exact, but it is no backward, and its time grows with the
 # square of the width. A gradient by the difference of two losses loses digits.
 case " ${labs[*]} " in *' 02 '*)

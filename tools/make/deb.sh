@@ -18,6 +18,9 @@ architecture=$(dpkg --print-architecture)
 suggests=
 [ ! -e "$root/usr/lib/libmasquerade_mpi.so" ] || suggests=$'\nSuggests: openmpi-bin'
 mkdir -p "$root/DEBIAN"
+# Only a run of several processes loads OpenMPI.
+suggests=
+[ ! -e "$root/usr/lib/libmasquerade_mpi.so" ] || suggests=$'\nSuggests: openmpi-bin'
 cat > "$root/DEBIAN/control" << END
 Package: masquerade
 Version: $version
@@ -33,4 +36,5 @@ Description: Transformers whose attention masks decide what they are
 END
 package=$(dirname "$root")/masquerade_${version}_$architecture.deb
 dpkg-deb --root-owner-group --build "$root" "$package" > /dev/null
+package=$(realpath "$package")  # apt-get reads a path that begins with /
 echo "built $package; to install it, run: apt-get install $package"

@@ -58,6 +58,8 @@ export LAB_NAMESPACES=$([ ${#without[@]} = 0 ] && echo yes || echo no)
 tree=$work/tree
 mkdir -p "$tree"
 (cd "$root" && find engine input tokenizer data models docs/labs -name '*.h' -not -path 'docs/labs/remote/*' -print0 | xargs -0 cp --parents -t "$tree")
+# The engine needs the library of fmt, unless tools/make/detect.sh has found that fmt is used as headers alone.
+fmt=$(sed -n 's/^FMT_LIB := //p' "$(dirname "$library")/../config.mk" 2> /dev/null || echo -lfmt)
 # prepare LAB: sets the flags and libraries of the lab. The first call for a lab also builds the lab's judge, and the
 # server with which a submission is linked.
 prepare() {
@@ -77,7 +79,7 @@ prepare() {
     [ ${#links[@]} = 0 ] || own "${flags[@]}" -pthread -w -x c++-header "$folder/lab.h" -o "$tree/docs/labs/$1/lab.h.gch"
     [ ! -f "${LAB_CHECKS:-}/$1/check.o" ] || check=$LAB_CHECKS/$1/check.o
     own "${flags[@]/#-O0/-O1}" -w -D_GLIBCXX_ASSERTIONS -DLAB_JUDGE "$check" "$folder/remote.cpp" "$work/judge.o" -pthread "${links[@]}" \
-        ${links:+-lfmt} -o "$work/judge-$1"
+        ${links:+$fmt} -o "$work/judge-$1"
     chmod -R go+rX "$tree"
     # The empty lab must compile. If it does not, no submission can, and a table of errors would look like their fault.
     compile "$1" "$folder/lab.cpp" || {

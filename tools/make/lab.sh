@@ -12,8 +12,11 @@ flags=-O0
 [ -f "$root/docs/labs/$1/flags" ] && flags=$(cat "$root/docs/labs/$1/flags")
 links=()
 case " $flags " in *' library '*)
-    links=("${LAB_LIBRARY:-$root/build/release/libmasquerade.a}" -lfmt -ldl)
-    [ -f "${links[0]}" ] || { echo "error: lab $1 calls the engine, and there is no ${links[0]}: make it" >&2; exit 1; } ;;
+    library=${LAB_LIBRARY:-$root/build/release/libmasquerade.a}
+    [ -f "$library" ] || { echo "error: lab $1 calls the engine, and there is no $library: make it" >&2; exit 1; }
+    # The engine needs the library of fmt, unless tools/make/detect.sh has found that fmt is used as headers alone.
+    fmt=$(sed -n 's/^FMT_LIB := //p' "$(dirname "$library")/../config.mk" 2> /dev/null || echo -lfmt)
+    links=("$library" $fmt -ldl) ;;
 esac
 read -ra flags <<< "${flags//library/}"
 watched=()
