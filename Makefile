@@ -199,8 +199,7 @@ debug: ; @$(MAKE) CONFIG=debug debug-programs
 debug-programs: $(first:%=$(BUILD)/%) $(if $(wildcard $(cuda_library)),$(cuda_here))
 	@echo 'built $(first:%=build/debug/%): for gdb, see docs/debugging.md'
 # For tests/book.sh, which repeats the walks through gdb of the pages: compiled as `make debug` does where the walks stop,
-# and taken from the release elsewhere. This compiles in less than half the time. The commands of the
-# pages need the corpus.
+# and taken from the release elsewhere. This compiles in less than half the time. The commands of the pages need corpus.
 walks: $(walked:%=$(BUILDS)/release/%) $(BUILDS)/release/corpus ; @$(MAKE) CONFIG=debug $(walked:%=$(BUILDS)/walks/%)
 released  = $(patsubst $(BUILD)/%,$(BUILDS)/release/%,$(BUILD)/obj/tools/$1.o $(call of_tool,$1 program options plot) $(library))
 define walk

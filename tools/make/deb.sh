@@ -14,9 +14,6 @@ depends=$(ldd "$program" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p' | while read -r li
 done | cut -d : -f 1 | sort -u | paste -sd ,)
 [ "$march" != native ] || march='the CPU of the machine that built it'
 architecture=$(dpkg --print-architecture)
-# Only a run of several processes loads OpenMPI.
-suggests=
-[ ! -e "$root/usr/lib/libmasquerade_mpi.so" ] || suggests=$'\nSuggests: openmpi-bin'
 mkdir -p "$root/DEBIAN"
 # Only a run of several processes loads OpenMPI.
 suggests=
