@@ -34,14 +34,15 @@ struct DeviceFacts {
     std::size_t bytes_of_ops = 0;  // size of the ops' workspaces, including cuBLASLt's; they are never freed
 };
 
-// Settings for matrix products on the device.
+// Settings for matrix products on the device, including those of attention.
 struct ProductRule {
     // If true, cuBLASLt rounds the f32 elements of both matrices to TF32, which has 10 fraction bits, before it
     // multiplies. Faster, but less exact.
     bool tf32 = false;
     // If true, kernels of the engine compute every product. The bits of an element of the product then depend only on
-    // the row and the column that are multiplied. A document therefore has the same results in every batch. If false,
-    // cuBLASLt computes products, and the last bits may change with the shapes of the matrices.
+    // the row and the column that are multiplied. In attention, all tiles have the same size. A document therefore has
+    // the same results in every batch. If false, cuBLASLt computes products, and the last bits may change with the
+    // shapes of the matrices; those of attention may change with the lengths of the query segments in the batch.
     bool deterministic = false;
 };
 

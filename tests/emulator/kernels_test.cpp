@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -332,6 +333,67 @@ TEST_CASE("kernels: one result in every order of blocks, warps and lanes") {
             }
             CHECK(different == 0);
         }
+    }
+}
+
+// If most segments are short, attention in bf16 takes tiles of 16 query rows and 32 keys instead of 64 and 64. The
+// online softmax then rounds p to bf16 against other maxima. With ProductRule::deterministic, the batch does not choose
+// the tiles.
+TEST_CASE("kernels: with deterministic, a text has the same attention alone, beside short texts, and row by row") {
+    struct Deterministic {
+        Deterministic() { fibers::product_rule().deterministic = true; }
+        ~Deterministic() { fibers::product_rule() = {}; }
+    };
+    constexpr int N = 64;
+    using Numbers16 = std::vector<bfloat16>;
+    // Returns the bits of y, dq and dkv of the last `rows` rows of a text of N rows. These rows alone have queries, as
+    // in decoding. `others` texts of one row follow.
+    const auto bits = [&](int D, int rows, int others) {
+        const auto drawn = [&](const char* name, int first, int count, int columns) {
+            Sequence random(1, name);
+            Numbers16 all(std::size_t((N + others) * columns));
+            for (bfloat16& x : all) x = bfloat16(float(2 * random.normal()));
+            return Numbers16(all.begin() + first * columns, all.begin() + (first + count) * columns);
+        };
+        const int queries = rows + others, keys = N + others;
+        Numbers16 q = drawn("q", N - rows, queries, D), kv = drawn("kv", 0, keys, 2 * D),
+                  dy = drawn("dy", N - rows, queries, D), y(q.size()), dq(q.size()), dkv(kv.size());
+        std::vector<float> lse(static_cast<std::size_t>(queries));
+        SegmentGraph graph;
+        graph.documents = 1 + others;
+        for (int text = 0; text <= others; text++) {
+            QuerySegment one;
+            one.begin = text > 0 ? rows + text - 1 : 0, one.end = rows + text, one.offset = text > 0 ? 0 : N - rows;
+            one.document = one.self = text, one.rule = Rule::causal;
+            graph.see({0, text > 0 ? N + text - 1 : 0, N + text});
+            graph.add(one);
+        }
+        const auto view = [](auto& of, DType type, Shape shape) {
+            return View{of.data(), type, Device::cuda, shape, "tensor"};
+        };
+        const auto of_queries = [&](Numbers16& of) { return view(of, DType::bf16, {queries, D}); };
+        const auto of_keys = [&](Numbers16& of) { return view(of, DType::bf16, {keys, 2 * D}); };
+        const View sums = view(lse, DType::f32, {queries, 1});
+        const AttentionRule rule{1, 0, {}, {}};
+        AsCuda emulated;
+        attention_forward(of_queries(q), Views{of_keys(kv)}, graph, rule, of_queries(y), sums);
+        attention_backward(of_queries(dy), of_queries(q), Views{of_keys(kv)}, of_queries(y), sums, graph, rule,
+                           Grad{of_queries(dq)}, Grads{Grad{of_keys(dkv)}});
+        std::vector<std::uint16_t> all[3];
+        for (int i = 0; i < rows * D; i++)
+            all[0].push_back(y[std::size_t(i)].bits), all[1].push_back(dq[std::size_t(i)].bits);
+        for (int i = 0; i < N * 2 * D; i++) all[2].push_back(dkv[std::size_t(i)].bits);
+        return std::array{all[0], all[1], all[2]};
+    };
+    const Deterministic on;
+    for (int D : {32, 64}) {
+        CAPTURE(D);
+        const auto alone = bits(D, N, 0), last = bits(D, 1, 0);
+        CHECK(alone == bits(D, N, 4));
+        const auto end_of = [&](const std::vector<std::uint16_t>& all) {
+            return std::vector(all.end() - D, all.end());
+        };
+        CHECK((end_of(alone[0]) == last[0] && end_of(alone[1]) == last[1]));
     }
 }
 

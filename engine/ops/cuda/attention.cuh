@@ -15,6 +15,7 @@
 #include "engine/ops/cuda/device_memory.cuh"
 #include "engine/ops/cuda/draws.cuh"
 #include "engine/ops/cuda/fragments.cuh"
+#include "engine/ops/cuda/multiply.h"
 
 namespace masquerade::DEVICE {
 
@@ -447,7 +448,9 @@ inline TableKeeper tables_of_graphs;
 // Calls f(sizes) with the TileSizes for heads of D columns and numbers of type S. In bf16, heads of 32, 64 and 128
 // columns have sizes of their own, which are exact. A block usually has tiles of 64 query rows. Short query segments
 // leave many rows of such tiles unused. If tiles of 16 rows need less than half as many rows in total, a block for
-// heads of 32 or 64 columns has one warp and tiles of 16 query rows.
+// heads of 32 or 64 columns has one warp and tiles of 16 query rows. Such a block also has smaller tiles of keys, over
+// which sums are rounded differently. With ProductRule::deterministic, the bits of a row must not depend on the other
+// segments of the batch, so all tiles then have 64 query rows.
 template <class S, class F>
 void for_tile_sizes(int D, const SegmentGraph& graph, F f) {
     if constexpr (sizeof(S) == 4) {
@@ -459,7 +462,7 @@ void for_tile_sizes(int D, const SegmentGraph& graph, F f) {
             in_tiles_of_16 += (rows + 15) / 16 * 16;
             in_tiles_of_64 += (rows + 63) / 64 * 64;
         }
-        const bool short_segments = in_tiles_of_64 > 2 * in_tiles_of_16;
+        const bool short_segments = !product_rule().deterministic && in_tiles_of_64 > 2 * in_tiles_of_16;
         if (D == 128)
             f(TileSizes<S, 128, 4, true>{});
         else if (D == 64)
