@@ -9,9 +9,10 @@
 
 namespace masquerade {
 
-// The tables of a plan, as kernels read them. The list of keys of a group is cut into blocks of `block` keys; the last
-// block of a list may have fewer keys. `blocks` is an upper bound of the number of blocks of all lists together
-// (most_blocks()); the surplus blocks are unused. `most` is the number of blocks of the longest list.
+// The tables of a plan, as kernels read them. If the list of keys of a group has more than `block` keys, it is cut into
+// blocks of `block` keys; the last block of a list may have fewer keys. A shorter list has no blocks, because there is
+// nothing to mix. `blocks` is an upper bound of the number of blocks of all lists together (most_blocks()); the surplus
+// blocks are unused. `most` is the number of blocks of the longest list.
 struct BlockPlan : ListPlan {
     int block, blocks, most;
     // For each group of queries: the first block of its list of keys. One more entry: the number of used blocks.
@@ -49,13 +50,15 @@ inline std::string block_refuses(const SegmentGraph& graph) {
     return list_refuses(graph);
 }
 
-// Returns an upper bound of the number of blocks of all lists. A key row is in at most as many lists as its document
-// has key segments; the bound assumes that all documents have equally many. If a batch has more blocks than this bound,
-// block_plan_numbers() throws Error. The bound depends only on the numbers of rows, key segments and documents, not on
-// which rows have a query. Batches with equal numbers therefore need equally much memory.
+// Returns an upper bound of the number of blocks of all lists. All lists together have at most lists_of_a_row() * rows
+// keys. Each list has its own key segment `self`, and only its last block can have fewer than `block` keys. A list with
+// blocks has more than `block` keys, so more than half of the rows of its blocks are keys. If a mask has more blocks
+// than this bound, block_plan_numbers() throws Error. The bound depends only on the number of rows, the number of key
+// segments and lists_of_a_row(), not on which rows have a query. Batches in which these numbers are equal therefore
+// need equally much memory.
 inline std::int64_t most_blocks(const SegmentGraph& graph, std::int64_t rows, int block) {
-    const int keys = int(graph.keys.size()), documents = std::max(1, graph.documents);
-    return std::max(1, (keys + documents - 1) / documents) * (rows / block + keys);
+    const std::int64_t keys = graph.lists_of_a_row(rows) * rows;
+    return std::max<std::int64_t>(1, std::min(keys / block + std::int64_t(graph.keys.size()), 2 * keys / block));
 }
 
 // Returns the contents of a BlockPlan as one list of numbers, which includes the numbers of the ListPlan. block_plan()
@@ -68,14 +71,16 @@ inline std::vector<int> block_plan_numbers(const char* op, const SegmentGraph& g
     std::vector<int> first_block = {0}, group_of;
     int most = 0;
     for (int g = 0; g < plan.groups; g++) {
-        const int blocks = (plan.first_key[g + 1] - plan.first_key[g] + block - 1) / block;
+        const int keys = plan.first_key[g + 1] - plan.first_key[g],
+                  blocks = keys > block ? (keys + block - 1) / block : 0;
         group_of.insert(group_of.end(), blocks, g);
         first_block.push_back(int(group_of.size()));
         most = std::max(most, blocks);
     }
     const std::int64_t bound = most_blocks(graph, rows, block);
     if (std::int64_t(group_of.size()) > bound)
-        throw Error(op, ": ", group_of.size(), " blocks, of documents that share rows; expected at most ", bound);
+        throw Error(op, ": ", group_of.size(), " blocks, of queries that do not share lists of keys; expected at most ",
+                    bound);
     group_of.resize(bound, -1);
     const std::vector<int> sizes = {block, most};
     return detail::joined({&sizes, &first_block, &group_of, &lists});

@@ -192,8 +192,9 @@ OP(lsh_attention_forward,
 OP(lsh_attention_backward, (View dy, View q, View k, View v, View rotations, View y, View lse,
                             const SegmentGraph& graph, LshRule rule, Grad dq, Grad dk, Grad dv))
 
-// Sinkhorn sorting, for each head. A list of keys (list_plan.h) is cut into blocks of `block` keys. Row t of block u of
-// y is a weighted mean of row t of the blocks v of the list:
+// Sinkhorn sorting, for each head. A list of keys (list_plan.h) is cut into blocks of `block` keys, unless it has at
+// most `block` keys; nothing is computed for such a list. Row t of block u of y is a weighted mean of row t of the
+// blocks v of the list:
 //     y[u, t] = sum_v w_uv kv[v, t],   w_uv = S_uv / sum_v' S_uv'
 // Both sums run over the blocks that have a row t. If no block has a row t, the row of y is 0. S_uv starts as
 // exp(q_u . k_v / (sqrt(D) temperature)), where q_u is the mean of block u of q (N,C), and k_v the mean of the keys of

@@ -79,6 +79,13 @@ struct SegmentGraph {
         q.sees_end = int(sees.size());
         queries.push_back(q);
     }
+    // Returns how many of the lists of keys that `sees` consists of contain a key row, on average over `rows` key rows,
+    // rounded up: 1 if each row is seen in one list, 2 if targets see their source beside themselves.
+    std::int64_t lists_of_a_row(std::int64_t rows) const {
+        std::int64_t seen = 0;
+        for (int key : sees) seen += keys[key].end - keys[key].begin;
+        return rows > 0 ? (seen + rows - 1) / rows : 0;
+    }
 };
 
 }  // namespace masquerade

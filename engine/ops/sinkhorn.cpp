@@ -330,6 +330,7 @@ struct RowsGrad {
                           end = plan.first_block[g + 1], place = key - plan.first_key[g], v = first + place / block,
                           t = place % block;
                 const bool whole = plan.whole[g];
+                if (first == end) continue;  // the list is one block, and nothing is mixed
                 if (dy || whole) {
                     if (c < C) total += dmean[std::int64_t(v) * C + c] / A(plan.keys_of(v));
                 } else {

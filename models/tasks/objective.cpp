@@ -381,9 +381,9 @@ Batch Objective::batch(const Sentences& sentences, std::uint32_t step, const Obj
     Batch b = pack(examples, pad_to);
     if (options.word_dropout > 0) hide_words(b, step, options);
     give_masks(b, options);
-    // Sizes of some kinds of attention depend on the number of segments of the last layer.
+    // Sizes of some kinds of attention depend on the number of segments of the last layer, and on what they see.
     const SegmentGraph& last = has(scattered) ? b.last_graph() : b.scored_graph;
-    b.bucket = text(name, ",", b.bucket, ",", last.queries.size());
+    b.bucket = text(name, ",", b.bucket, ",", last.queries.size(), ",", last.lists_of_a_row(b.rows.count()));
     return b;
 }
 

@@ -356,6 +356,7 @@ TEST_CASE(
         int first = 0;
         for (const auto& one : c.documents.segments) {
             const int U = (one.end - one.begin + b - 1) / b;
+            if (U < 2) continue;  // nothing is mixed in a list of one block
             for (int head = 0; head < H; head++) {
                 const auto S = c.matrix(one, U, head);
                 for (int u = 0; u < U; u++)
@@ -392,14 +393,14 @@ TEST_CASE("sinkhorn: blocks of rows that see different keys follow from what pre
         const int b = c.rule.block;
         int first = 0, self = -1;
         for (const QuerySegment& q : c.documents.graph.queries) {
-            if (q.self == self || q.rule == Rule::full) {
-                if (q.self != self) first += (int(list_of(c.documents.graph, q).size()) + b - 1) / b;
+            const std::vector<int> list = list_of(c.documents.graph, q);
+            const std::size_t U = int(list.size()) > b ? (list.size() + std::size_t(b) - 1) / std::size_t(b) : 0;
+            if (q.self == self || q.rule == Rule::full || U == 0) {
+                if (q.self != self) first += int(U);
                 self = q.self;
                 continue;
             }
             self = q.self;
-            const std::vector<int> list = list_of(c.documents.graph, q);
-            const auto U = (list.size() + std::size_t(b) - 1) / std::size_t(b);
             const auto mean = [&](const Array<double>& of, std::size_t begin, std::size_t end, int column) {
                 double total = 0;
                 for (std::size_t i = begin; i < end; i++) total += of(list[i], column) / double(end - begin);
@@ -454,6 +455,7 @@ TEST_CASE("sinkhorn: after many iterations every block is taken once; large scor
         int first = 0;
         for (const auto& one : c.documents.segments) {
             double total = 0;
+            if (one.end - one.begin < 2) continue;
             for (int row = one.begin; row < one.end; row++) {
                 total += c.y(first, C) - c.kv(row, C);
                 CHECK(std::abs(c.y(first++, 2 * C - 1) - 1) < 1e-12);
@@ -464,6 +466,34 @@ TEST_CASE("sinkhorn: after many iterations every block is taken once; large scor
                 CHECK(std::isfinite(total));
         }
     }
+}
+
+// In block diffusion, each part of a text sees all parts before it and itself. A long text then has many lists of keys,
+// and a text of one part has one.
+TEST_CASE(
+    "sinkhorn: there is room for a long text among short ones, and blocks need few more rows than there are keys") {
+    for (int parts : {1, 2, 30, 125})
+        for (int block : {1, 3, 4, 32, 500, 16384}) {
+            SegmentGraph graph;
+            graph.documents = 101;
+            int rows = 0, keys = 0;
+            for (int document = 0; document < graph.documents; document++) {
+                const int first = rows;
+                for (int part = 0; part < (document == 50 ? parts : 1); part++, rows += 4) {
+                    if (part > 0) graph.see({0, first, rows});
+                    graph.see({0, rows, rows + 4});
+                    QuerySegment q;
+                    q.begin = rows, q.end = rows + 4, q.document = document, q.self = int(graph.keys.size()) - 1;
+                    graph.add(q);
+                    keys += rows + 4 - first;
+                }
+            }
+            const std::vector<int> numbers = block_plan_numbers("sinkhorn", graph, rows, rows, block);
+            const BlockPlan plan = block_plan(numbers, numbers.data());
+            CHECK(plan.first_block[plan.groups] <= plan.blocks);
+            CHECK(plan.blocks * std::min(block, rows) < 2 * (keys + rows));
+            CHECK(plan.most == (block < 4 * parts ? (4 * parts + block - 1) / block : 0));
+        }
 }
 
 TEST_CASE("sorted attention: masks whose rows do not see each other alone are refused with the reason") {

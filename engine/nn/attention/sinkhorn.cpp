@@ -26,9 +26,8 @@ SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_
     blocks.documents = graph.documents;
     for (const QuerySegment& all : graph.queries)
         for (int i = all.begin, end; i < all.end; i = end) {
-            const int g = plan.group[plan.own[i]], first = plan.first_key[g],
-                      u = plan.first_block[g] + (plan.own[i] - first) / block, from = plan.begin(u),
-                      to = from + plan.keys_of(u);
+            const int g = plan.group[plan.own[i]], first = plan.first_key[g], v = (plan.own[i] - first) / block,
+                      from = first + v * block, to = std::min(from + block, plan.first_key[g + 1]);
             const bool reversed = all.rule == Rule::anticausal;
             // low and high: the first and the last row of the block that belong to the query's own segment
             const KeySegment& self = graph.keys[all.self];
@@ -52,7 +51,8 @@ SegmentGraph blocks_of(const SegmentGraph& graph, std::int64_t rows, std::int64_
                 blocks.see({0, key(k), key(k) + step, 0});
             }
             if (!reversed) see_own();
-            if (plan.mixed(u, 0) > 0 && plan.blocks_of(g) > 1) blocks.see({1, u * block, (u + 1) * block, 0});
+            if (const int u = plan.first_block[g] + v; plan.blocks_of(g) > 0 && plan.mixed(u, 0) > 0)
+                blocks.see({1, u * block, (u + 1) * block, 0});
             blocks.add(q);
         }
     return blocks;
@@ -84,10 +84,12 @@ class SinkhornAttention : public SoftmaxAttention {
         const KeyRows all = key_rows(tape, memory, own, context, name_);
         if (!queries.x) return nullptr;
         Tensor *q = all.tensors[0], *kv = all.tensors[1];
-        Tensor* sorted = sinkhorn(tape, q, kv, *all.graph, rule_, name_ + ".sorted");
+        SinkhornRule rule = rule_;
+        rule.block = int(std::min<std::int64_t>(rule.block, kv->rows()));  // no list has more keys
+        Tensor* sorted = sinkhorn(tape, q, kv, *all.graph, rule, name_ + ".sorted");
         queries.choose(tape);
         q = queries.chosen.data ? gather_rows(tape, own[0], queries.chosen, name_ + ".chosen") : own[0];
-        const SegmentGraph& blocks = tape.hold(blocks_of(*all.graph, kv->rows(), q->rows(), rule_.block));
+        const SegmentGraph& blocks = tape.hold(blocks_of(*all.graph, kv->rows(), q->rows(), rule.block));
         return output_(tape,
                        attention(tape, q, {kv, sorted}, blocks, shape_.heads, context.dropout, context.rows, name_),
                        name_ + ".output");
