@@ -69,8 +69,12 @@ StateRule rule_of(const AttentionShape& s, const KernelOptions& o) {
     // `floor` limits the absolute value of the divisor from below. With gates, the bound is `floor` itself; without
     // gates, it is `floor` times the number of keys. Features that are positive and negative may cancel in the divisor,
     // and division by nearly 0 amplifies their noise. The bound is larger for rfa, because rfa did not train with 1e-3:
-    // its learned scale s can make the weights smaller than the noise of the features.
-    const double floor = map == FeatureKind::rfa ? 0.05 : map == FeatureKind::trigonometric ? 1e-3 : 0;
+    // its learned scale s can make the weights smaller than the noise of the features. The features of elu underflow if
+    // q and k are far below 0; the bound then makes y 0 instead of 0 / 0, and changes no divisor above it.
+    const double floor = map == FeatureKind::rfa             ? 0.05
+                         : map == FeatureKind::trigonometric ? 1e-3
+                         : map == FeatureKind::elu           ? 1e-30
+                                                             : 0;
     return {
         s.heads,           R, is_logarithm(map) ? StatePack::exponential : o.gate ? StatePack::gated : StatePack::sum,
         StateRead::kernel, 1, floor};

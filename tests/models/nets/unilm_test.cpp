@@ -129,6 +129,20 @@ TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, for every way th
     }
 }
 
+// With biases of -200, exp(x) underflows for every number x of queries and keys, so the sum by which y is divided is 0.
+TEST_CASE("unilm: linear attention whose features all underflow gives numbers, and so do its gradients") {
+    Model m(of_kind("linear", true, false));
+    for (const Tensor& p : m.parameters.all())
+        if (p.path.find("query.bias") != p.path.npos || p.path.find("key.bias") != p.path.npos)
+            write_numbers(m.parameters.master(p), std::vector<double>(std::size_t(p.shape.count()), -200).data());
+    m.parameters.round();
+    const std::vector<Sentence> text = pairs(3, 11);
+    m.tape.begin("underflow", 1, 1, true);
+    const Tensor* loss = m.loss_and_gradient(find_objective("unilm").batch(pointers_to(text), 0, options()));
+    CHECK(std::isfinite(number_at(loss->view(), 0)));
+    for (double g : numbers_of(m.parameters.gradients())) CHECK(std::isfinite(g));
+}
+
 TEST_CASE("unilm: cached == teacher-forced logits, bit for bit, of kinds by layer and part; their gradient") {
     Sequence random(6, "kinds");
     const SegmentGraph full = full_mask({{3, 0}}), causal = causal_mask({{3, 0}}), both = unilm_mask({{3, 2}});
