@@ -2,6 +2,7 @@
 #include "models/masks/words.h"
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "engine/base/error.h"
@@ -236,10 +237,11 @@ std::vector<LayerWords> layer_words(const std::string& setting, const std::strin
     std::vector<LayerWords> all;
     for (std::string each; std::getline(in, each, '|');) {
         IndexRange range;
+        std::string bare;  // the range without the second colon of "layers 0:3: A full"
         const Strings found = words_of(each);
         if (!found.empty() && found[0] == "layers") {
             const std::string given = found.size() > 1 ? found[1] : "";
-            std::string bare = given;  // without the second colon of "layers 0:3: A full"
+            bare = given;
             if (std::count(bare.begin(), bare.end(), ':') > 1 && bare.back() == ':') bare.pop_back();
             if (read_range(bare, range, most))
                 throw BadUsage(setting, " \"", words, "\": \"", given,
@@ -247,9 +249,19 @@ std::vector<LayerWords> layer_words(const std::string& setting, const std::strin
             each = each.substr(each.find(given) + given.size());
         }
         each.erase(each.find_last_not_of(' ') + 1);
-        all.push_back({range.begin(layers), range.end(layers), each});
+        all.push_back({range.begin(layers), range.end(layers), each, bare});
     }
     return all;
+}
+
+void expect_layers(const std::string& setting, const std::string& words, const std::vector<int>& layers) {
+    std::map<std::string, bool> there;  // for each range: whether a stack has a layer in it
+    for (int count : layers)
+        for (const LayerWords& each : layer_words(setting, words, count)) there[each.range] |= each.from < each.to;
+    for (const auto& [range, has_layers] : there)
+        if (!has_layers)
+            throw BadUsage(setting, " \"", words, "\": \"layers ", range, "\" names no layer; the layers are 0 to ",
+                           *std::max_element(layers.begin(), layers.end()) - 1);
 }
 
 LayerMasks::LayerMasks(const std::string& words, int layers, StackRows rows) : of_layers_(layers, -1) {

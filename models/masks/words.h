@@ -93,13 +93,16 @@ std::string words_of_table(const std::vector<std::vector<bool>>& sees);
 // The words for the layers [from, to) of a stack.
 struct LayerWords {
     int from, to;
-    std::string words;
+    std::string words, range;  // range: the text of the range, such as "2:"; empty if the words are for all layers
 };
 // Splits a text at "|" into the words for several ranges of layers. Example: "A full; B causal | layers 2: A full; B
 // causal sees A[0]". Words that begin with "layers I:J" are for the layers from I to before J, indexed as in Python;
 // other words are for all layers. In the example, "layers 2:" means layer 2 and all layers above it. `setting` is the
 // name of the setting, for messages. Throws BadUsage if a range cannot be read.
 std::vector<LayerWords> layer_words(const std::string& setting, const std::string& words, int layers);
+// Throws BadUsage if no layer is in one of the ranges of the text. layers[s] is the number of layers of stack s: an
+// encoder and a decoder read the same text, and one of them must have such a layer.
+void expect_layers(const std::string& setting, const std::string& words, const std::vector<int>& layers);
 // Returns the words of a text, which are separated by spaces or commas.
 Strings words_of(std::string text);
 

@@ -17,6 +17,7 @@
 #include "engine/io/checksum.h"
 #include "engine/ops/cpu/gemm.h"
 #include "input/input.h"
+#include "models/masks/words.h"
 #include "models/runs/origin.h"
 #include "models/runs/start.h"
 #include "tokenizer/hugging_face/hugging_face.h"
@@ -100,6 +101,17 @@ RunFolder opened_to_resume(const std::string& path) {
     return first ? std::move(*first) : RunFolder::open(RunFolder::open(path).step_folder(std::int64_t(step)));
 }
 
+// Throws BadUsage if mask= or attention= has a range of layers that names no layer of the run. Only new runs are
+// checked, so that all old runs can be loaded.
+void expect_layers_of(const Run& run) {
+    const Stacks stacks = run.stacks();
+    std::vector<int> layers = {stacks.first.layers};
+    if (stacks.decoder) layers.push_back(stacks.decoder->layers);
+    if (stacks.none()) return;
+    expect_layers("attention", stacks.first.attention, layers);
+    expect_layers("mask", run.common().mask, layers);
+}
+
 // Adds the number of processes and of the machines that they run on.
 void add_processes(json& record) {
     char name[256] = "";
@@ -166,6 +178,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
         given_tokenizer(wanted, start.get(), std::move(brought), config, *settings, text);
     run = kind->fresh(*settings, reader ? reader->vocabulary() : learn_vocabulary(*settings, text), settings->precision,
                       wanted.device);
+    expect_layers_of(*run);
     if (reader) {
         WordPiece::Options how = reader->options();
         how.lower = !settings->cased;  // if the user did not set `cased`, it has the tokenizer's value

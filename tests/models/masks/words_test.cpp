@@ -175,6 +175,18 @@ TEST_CASE("mask in words: two stacks heed their own part, and refuse what they c
         refused(why, [&, text = wrong] { LayerMasks(text, 2, StackRows::encoder); });
 }
 
+TEST_CASE("mask in words: a range of layers that no stack has is refused") {
+    const std::string words = "A full | layers 2:4: A causal | layers -1:: A none";
+    expect_layers("mask", "", {2});
+    expect_layers("mask", words, {3});
+    expect_layers("mask", words, {2, 3});
+    expect_layers("mask", words, {3, 2});
+    for (const std::vector<int>& layers : {std::vector<int>{2}, {1, 2}})
+        CHECK_THROWS_WITH_AS(expect_layers("mask", words, layers),
+                             ("mask \"" + words + "\": \"layers 2:4\" names no layer; the layers are 0 to 1").c_str(),
+                             BadUsage);
+}
+
 TEST_CASE("mask in words: a word that says nothing is refused by its name") {
     const std::pair<const char*, const char*> wrong[] = {
         {"", "expected parts"},
