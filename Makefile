@@ -40,7 +40,8 @@ CONFIG ?= release
 MARCH  ?= native
 PREFIX ?= /usr/local
 BUILDS := build
-# An installed file names PREFIX, and may be read anywhere.
+# An installed file names PREFIX, and may be read anywhere. Not every shell expands ~ in an argument of make.
+override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 override PREFIX := $(if $(filter-out /%,$(firstword $(PREFIX))),$(CURDIR)/)$(PREFIX)
 $(if $(BUILDS),,$(error BUILDS is empty; expected the name of a folder))
 BUILD  := $(BUILDS)/$(CONFIG)
@@ -430,7 +431,7 @@ lab_flags := $(shell cat docs/labs/$(LAB)/flags 2>/dev/null || echo -O0)
 lab: $(if $(filter $(LAB),$(labs)),$(BUILD)/obj/docs/labs/$(LAB)/check.o $(if $(filter library,$(lab_flags)),$(library)))
 	@$(if $(LAB),,echo 'make lab: which one? make lab LAB=02' >&2; exit 2)
 	@$(if $(filter $(LAB),$(labs)),,echo 'error: there is no lab $(LAB); there are $(labs)' >&2; exit 2)
-	$(Q)CXX='$(CXX)' LAB_LIBRARY='$(library)' LAB_ASAN='$(ASAN)' tools/make/lab.sh $(LAB) $< $(call quoted,$(or $(FILE),docs/labs/$(LAB)/lab.cpp)) $(BUILD)/lab-$(LAB)
+	$(Q)CXX='$(CXX)' LAB_LIBRARY='$(library)' LAB_ASAN='$(ASAN)' tools/make/lab.sh $(LAB) $< $(call quoted,$(patsubst ~/%,$(HOME)/%,$(or $(FILE),docs/labs/$(LAB)/lab.cpp))) $(BUILD)/lab-$(LAB)
 	@LAB_NAME=$(call quoted,$(STUDENT)) ASAN_OPTIONS="detect_leaks=0:$$ASAN_OPTIONS" $(BUILD)/lab-$(LAB)
 -include $(wildcard $(BUILD)/obj/docs/labs/*/check.d)
 $(BUILD)/obj/docs/labs/%/check.o: flags += $(patsubst -O0,-O1,$(filter-out library,$(lab_flags))) -D_GLIBCXX_ASSERTIONS

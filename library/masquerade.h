@@ -77,8 +77,8 @@ MASQUERADE_API int masquerade_log(masquerade_use_line use, void* user);
 
 /* Opens a run folder, one of its steps, or a Hugging Face folder (BERT, RoFormer or NomicBERT), which opens as a run of
  * unilm with objective=mlm at step 0. Options: device (cpu or cuda); average and precision (as --average and --precision of
- * ./generate); max_length (only for a Hugging Face folder: longest line in tokens, default 512, or 2 fewer than its positions);
- * threads (CPU threads of the whole process, until the number is set again). */
+ * ./generate); max_length (only for a Hugging Face folder: longest line in tokens, default 512 or, if that is less, the
+ * number of its positions minus 2); threads (CPU threads of the whole process, until the number is set again). */
 MASQUERADE_API int masquerade_open(const char* folder, const char* const* options, masquerade_run** run);
 MASQUERADE_API int masquerade_close(masquerade_run* run);
 /* Describes a run in one line of JSON: family, description, step, settings, parameters (their number), vocabulary (its

@@ -360,7 +360,7 @@ refuses 'swaps of no latents' 2 '--swap needs latents' evaluate plain --swap
 refuses 'a swap with nobody' 1 '--swap needs two sentences' evaluate latents --limit 1 --samples 5 --swap
 is 'one sentence has no other' 0 "$(evaluate latents --limit 1 --samples 5 --importance 1 | grep -c reconstruction_other)"
 refuses 'points of nothing' 2 '--points needs --interpolate' generate latents --points 3
-refuses 'more than can be written' 2 '--minimum 100 is more than the 20 tokens' generate latents --minimum 100
+refuses 'more than can be written' 2 '--minimum 100 is more than the 18 tokens' generate latents --minimum 100
 is 'a vocabulary and its size' 1 "$(train univae --init latents vocabulary=90 max_length=20 latent_layers=1 batch_tokens=200 --data sentences.txt --steps 1 --out sized 2>&1 | grep -c 'vocabulary=90 is ignored: no vocabulary is learned, because --init has one')"
 refuses 'labels twice' 2 '--labels has a number twice' evaluate latents --labelled labelled.tsv --labels 1,1 --limit 5 --samples 5
 for objective in lm-reverse diffusion block-diffusion; do

@@ -179,7 +179,7 @@ Measures TargetRun::measures(const Measuring& how) {
             continue;
         }
         const ScoredLoss loss = this->loss(objective, all);
-        // An insertion model has one loss for each canvas, which is no -log p of a token.
+        // An insertion model has one loss for each canvas, which is not -log p of a token.
         if (objective.has(Objective::canvases)) {
             add(".canvases", loss.tokens, "", "scored");
             add(".loss", loss.per_token, "nats/canvas", "mean over the slots of a random canvas");

@@ -178,7 +178,7 @@ Training::Training(const NewTraining& wanted) : out_(wanted.out) {
         given_tokenizer(wanted, start.get(), std::move(brought), config, *settings, text);
     run = kind->fresh(*settings, reader ? reader->vocabulary() : learn_vocabulary(*settings, text), settings->precision,
                       wanted.device);
-    expect_layers_of(*run);
+    if (!start) expect_layers_of(*run);  // the words that --init brings may name layers that this run leaves out
     if (reader) {
         WordPiece::Options how = reader->options();
         how.lower = !settings->cased;  // if the user did not set `cased`, it has the tokenizer's value

@@ -78,7 +78,7 @@ class FromLatents {
         if (a.length > longest - 2)
             throw BadUsage("--length ", a.length, " is more than the ", longest - 2, " pieces that ", a.run,
                            " can write (max_length less [CLS] and [SEP])");
-        a.expect_room(longest, "max_length");
+        a.expect_room(longest - 2, "max_length less [CLS] and [SEP]");
         const bool language_model = model_.options.latent_layers == 0;
         if (a.rewrites() && language_model)
             throw BadUsage(a.run,

@@ -471,7 +471,7 @@ TEST_CASE("unmask run: what cannot be written, and options of other runs, are re
         CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(*how); }), "a text has as many tokens as its canvas");
     }
     CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(filled); }), "can write (max_target");
-    CHECK_SAYS(message_of<BadUsage>([&] { lm->writer(filled); }), "can write (max_length)");
+    CHECK_SAYS(message_of<BadUsage>([&] { lm->writer(filled); }), "can write (max_length less one)");
     Writing backward;
     backward.backward = true;
     CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(backward); }), "does not train to generate what precedes");
