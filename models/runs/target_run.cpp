@@ -451,7 +451,8 @@ RunWriter TargetRun::writer(const Writing& how) {
     expect_to_write(before);
     if (how.count > 0 && !before && !after) refuse_count();
     const bool whole = before || after;
-    how.expect_room(whole ? common().max_length - 1 : common().max_target, whole ? "max_length less one" : "max_target");
+    how.expect_room(whole ? common().max_length - 1 : common().max_target,
+                    whole ? "max_length less one" : "max_target");
     return {how.count, [=, told = false](const Strings& lines, std::uint32_t first) mutable {
                 return lines_for(before  ? endings(lines)
                                  : after ? beginnings(lines)

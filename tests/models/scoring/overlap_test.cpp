@@ -40,7 +40,8 @@ TEST_CASE("overlap: the interval of a mean is that of normal errors, and the sam
     CHECK(bootstrap({0.25}, 1).low == 0.25);
 }
 
-TEST_CASE("overlap: an interval leaves out resamples without a token, and a mean that is not a number has no interval") {
+TEST_CASE(
+    "overlap: an interval leaves out resamples without a token, and a mean that is not a number has no interval") {
     const Interval some = bootstrap({6, 0, 0}, 1, {2, 0, 0});  // a third of the resamples are without a token
     CHECK((some.mean == 3 && some.low == 3 && some.high == 3));
     const Interval more = bootstrap({6, 0, 20}, 1, {2, 0, 4});
