@@ -103,11 +103,7 @@ void PackedText::check() const {
     for (const File& file : files_) check(file);
 }
 
-WordPiece PackedText::tokenizer() const {
-    HuggingFace read = read_tokenizer(folder_);
-    if (cased_ == read.options.lower) read = read_tokenizer(folder_, cased_);
-    return training_tokenizer(std::move(read));
-}
+WordPiece PackedText::tokenizer() const { return training_tokenizer(read_tokenizer(folder_)); }
 
 Text PackedText::held_out() const {
     if (held_out_ == 0) return {};

@@ -112,7 +112,7 @@ void report_text(const TokenizeSettings& s) {
 void simplify_vocabulary(const TokenizeSettings& s) {
     check_new_file(s.simplify, "--simplify");
     const WordPiece tokenizer = open_tokenizer(s);
-    Strings first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"};
+    Strings first(special_tokens, special_tokens + 4);  // all but [MASK]
     for (const AddedToken& token : tokenizer.added())
         if (tokenizer.recognises(token) && std::find(first.begin(), first.end(), token.text) == first.end())
             first.push_back(token.text);
