@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "data/held_out.h"
 
+#include "engine/base/error.h"
 #include "engine/base/random.h"
 
 namespace masquerade {
@@ -22,6 +23,13 @@ void HeldOutLines::add(std::string source, std::string target) {
 void HeldOutLines::let_go(std::vector<Line> lines) {
     let_go_ += lines.size();
     for (Line& line : lines) train_(std::move(line));
+}
+
+std::string HeldOutLines::warning() const {
+    const std::uint64_t expected = std::min<std::uint64_t>(most, lines_ / 50);
+    if (count_ * 2 > expected || limit_ >> 32) return "";
+    return text("only ", count_, " of ", lines_,
+                " lines are held out, because some line occurs very often; --dev names another held-out text");
 }
 
 std::vector<HeldOutLines::Line> HeldOutLines::finish() {

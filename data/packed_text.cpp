@@ -160,6 +160,7 @@ class PackedSentences : public SentenceList {
         ReadCounts counts = c.words;
         counts.lines = text_->lines();
         for (std::size_t n = room(targets) + 1; n < c.lengths.size(); n++) counts.cut += c.lengths[n];
+        if (counts.cut > 0) counts.words = counts.unknown = 0;  // some of these words are cut off; it is unknown which
         return counts;
     }
 

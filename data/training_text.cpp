@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "data/training_text.h"
 
+#include <cmath>
 #include <filesystem>
 
 #include "data/corpus.h"
 #include "data/grammar.h"
 #include "data/held_out.h"
 #include "data/text.h"
+#include "engine/base/clock.h"
 #include "engine/base/error.h"
 #include "engine/base/log.h"
 #include "engine/base/random.h"
@@ -27,6 +29,7 @@ void hold_out(TrainingText& t) {
     for (HeldOutLines::Line& line : chosen.finish()) add(std::move(line), t.held_out, t.held_out_targets);
     t.train = std::move(kept);
     t.train_targets = std::move(kept_targets);
+    if (const std::string warning = chosen.warning(); !warning.empty()) log_line("warning: ", warning);
 }
 
 void set_held_out(TrainingText& t, Text held_out) {
@@ -96,7 +99,14 @@ TrainingText made_text(const PairOptions& made) {
     t.origin.made = made;
     std::string all;
     constexpr std::uint64_t train = 50000, held_out = 5000;
+    const double start = steady_seconds();
+    bool slow = false;
     for (std::uint64_t i = 0; i < train + held_out; i++) {
+        if (!slow && i % 64 == 0 && steady_seconds() - start > 3) {
+            slow = true;
+            log_line("note: the ", train + held_out, " pairs of task ", made.task, " are made first, which takes about ",
+                     std::ceil((steady_seconds() - start) * double(train + held_out) / double(i)), " seconds");
+        }
         auto [source, target] = made_pair(made, i < train ? i : i - train, i >= train);
         all += source + '\t' + target + '\n';
         (i < train ? t.train : t.held_out).push_back(std::move(source));

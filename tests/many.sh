@@ -273,6 +273,11 @@ refuses 'a wrong setting' 2 'error: unknown setting widht' many 4 widht=3
 refuses 'no such text' 1 'nowhere.txt' many 4 --data nowhere.txt
 refuses 'processes differ' 2 'error: the processes differ' \
     mpirun -q -n 1 "$root/train" --device cpu $run --steps 2 --out x : -n 1 "$root/train" --device cpu $run --steps 3 --out x
+mkdir -p slow fast && echo '{"learning_rate": 0.001}' > slow/config && echo '{"learning_rate": 1}' > fast/config
+refuses 'the settings of processes differ' 2 'error: the processes differ' mpirun -q \
+    -n 1 -wdir "$PWD/slow" "$root/train" --device cpu $run --steps 2 --config config --out x : \
+    -n 1 -wdir "$PWD/fast" "$root/train" --device cpu $run --steps 2 --config config --out x
+rm -rf slow fast
 MASQUERADE_MPI=$folder/none.so refuses 'no such library' 1 'error: the MPI library' many 2 $run --steps 2 --out x
 MASQUERADE_NCCL=none refuses 'torchrun without NCCL' 1 'exchange by NCCL, but no libnccl.so.2 can be opened' \
     gpus torchrun 2 "$root/train" --device cuda $run --steps 2 --out x

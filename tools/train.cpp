@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ./train: trains a model. Without arguments, it trains UniVAE on the default corpus for ten minutes.
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -86,9 +87,12 @@ void train(const Arguments& a, const Common& common, double start) {
     std::fflush(stdout);
     if (const int count = processes().count(); count > 1) {
         // All processes must train the same model on the same text, because each of them computes all updates.
+        Config settings;
+        t.run->settings_to_change().declare(settings);
         expect_equal(text(t.text.lines(), " sentences, hashes ", t.text.origin.hash, " ", t.text.origin.held_out_hash,
                           ", ", name_of(common.device), ", ", name_of(t.run->common().precision), ", weights ",
-                          fmt::format("{:016x}", checksum_of(t.run->parameters)), ", sources of ", COMMIT));
+                          fmt::format("{:016x}", checksum_of(t.run->parameters)), ", settings ",
+                          fmt::format("{:016x}", hash_of(settings.to_json().dump())), ", sources of ", COMMIT));
         say("shared  by {} processes; {} parts of each batch\n", count, t.options.parts);
         if (t.options.parts < count)
             log_line("warning: parts=", t.options.parts, ": a batch has fewer parts than there are processes, so ",

@@ -229,6 +229,22 @@ TEST_CASE("held-out lines: at most 10,000, in any order the same ones, and none 
         CHECK(train == 3);
         CHECK(chosen.finish().size() == 9999);
     }
+    // Many copies of the first candidate take the place of the others, which is worth a warning.
+    std::pair<std::uint32_t, int> first{~0u, 0};
+    for (int i = 0; i < 400000; i++)
+        if (const std::uint32_t hash = make_stream(0, "line " + std::to_string(i), 0).key0; hash % 50 == 0)
+            first = std::min(first, {hash, i});
+    for (const int copies : {1, 9000, 11000}) {
+        std::size_t train = 0;
+        HeldOutLines chosen([&](HeldOutLines::Line) { train++; });
+        for (int i = 0; i < 400000; i++) chosen.add("line " + std::to_string(i), "");
+        for (int i = 0; i < copies; i++) chosen.add("line " + std::to_string(first.second), "");
+        const std::string warning = chosen.warning();
+        const std::size_t left = chosen.finish().size();
+        CHECK(train + left == std::size_t(400000 + copies));
+        CHECK(warning.empty() == (left > 4000));
+        CHECK((copies == 11000) == (left < 4000));
+    }
     std::vector<std::string> lines;
     for (int i = 0; i < 700000; i++) lines.push_back("line " + std::to_string(i % 350000));
     std::vector<std::string> before;

@@ -52,7 +52,8 @@ std::string write_pack(const std::string& place, const WordPiece& tokenizer, boo
     });
     const auto held_out = chosen.finish();
     pack();
-    if (const std::string warning = warning_about(counts, input); !warning.empty()) log_line("warning: ", warning);
+    for (const std::string& warning : {warning_about(counts, input), chosen.warning()})
+        if (!warning.empty()) log_line("warning: ", warning);
     if (writer.lines() == 0)
         throw BadInput(input, " has no ", pairs ? "pair: none" : "sentence: none", " of ", counts.lines, " lines has ",
                        pairs ? "both a source and a target, with a tab between them" : "text");
