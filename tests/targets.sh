@@ -211,6 +211,12 @@ train seq2seq $small layers=1 --data changing.tsv --steps 2 --out changing > /de
 echo 'one more	line' >> changing.tsv
 refuses 'a text that has changed' 1 'changing.tsv has changed since the run was started' train --resume changing --steps 4
 
+is 'a text that has changed is not needed to measure another one' '0 documents seq2seq.loss exact' \
+    "$(evaluate changing --data held_out.tsv > table 2> error; echo $? $(grep -oE '^(documents|seq2seq.loss|exact) ' table))"
+is 'a text that has changed: a note' 1 \
+    "$(grep -c '^note: .*changing.tsv has changed.*; without it, samples and baselines are not measured$' error)"
+refuses 'a held-out text that has changed' 1 'changing.tsv has changed since the run was started' evaluate changing
+
 # ---- pairs that a task makes ----
 made="task=reverse length=3 words=8 $small batch_tokens=400 learning_rate=4e-3 schedule_steps=800"
 for model in unilm seq2seq; do
@@ -298,6 +304,11 @@ train unilm $small layers=1 objective=mlm --data sentences.txt --steps 5 --out m
 refuses 'mlm does not write' 2 'objective mlm does not train to continue a text' generate mlm
 refuses 'mlm writes no outputs' 2 '--outputs: targets are written only for pairs; mlm was trained on mlm' \
     evaluate mlm --outputs none.tsv
+for option in '--beam 2' '--length-penalty 0.5' --characters; do
+    refuses "mlm writes no targets for $option" 2 "${option% *}: targets are written only for pairs; mlm was trained on mlm" \
+        evaluate mlm $option
+done
+refuses 'samples and a beam' 2 '--beam: targets are written only for pairs; lm was trained on lm' evaluate lm --samples 5 --beam 2
 refuses 'other sizes' 1 'sizes must equal those of the checkpoint' \
     train unilm --init lm width=48 $on_pairs --steps 1 --out refused
 refuses 'more layers' 1 'has only 2 layers, but layers is 3; choose at most 2' \

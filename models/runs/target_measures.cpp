@@ -32,6 +32,29 @@ std::vector<Strings> baselines(const Strings& sources, const TrainingText& t, bo
     return {first, nearest};
 }
 
+// Returns the text of the run. If another text is measured (how.data), the run's own text may be missing or changed. Its
+// lines are then empty, and what compares with them is not measured.
+TrainingText text_of(const TextOrigin& origin, const Measuring& how) {
+    if (how.data.empty()) return read_again(origin);
+    try {
+        return read_again(origin);
+    } catch (const BadInput& e) {
+        log_line("note: ", e.what(), "; without it, samples and baselines are not measured");
+    }
+    TrainingText t;
+    t.origin = origin;
+    return t;
+}
+
+// Returns the option about targets that is given, or null.
+const char* target_option(const Measuring& how) {
+    return !how.outputs.empty()             ? "--outputs"
+           : how.search.beams > 1           ? "--beam"
+           : how.search.length_penalty != 1 ? "--length-penalty"
+           : how.characters                 ? "--characters"
+                                            : nullptr;
+}
+
 void write_outputs(const std::string& path, const std::vector<const Strings*>& columns) {
     std::string table;
     for (std::size_t i = 0; i < columns[0]->size(); i++)
@@ -120,7 +143,7 @@ Measures TargetRun::measures(const Measuring& how) {
                        " does not");
     if (!sampling && !how.judge.empty()) throw BadUsage("--judge measures samples: give --samples N as well");
     const std::unique_ptr<const Judge> judge = judge_of(how);
-    TrainingText t = read_again(origin_of(run_json, how.run + "/run.json"));
+    TrainingText t = text_of(origin_of(run_json, how.run + "/run.json"), how);
     if (!how.data.empty()) {
         Text given = read_text(how.data);
         t.held_out = std::move(given.source);
@@ -144,6 +167,9 @@ Measures TargetRun::measures(const Measuring& how) {
         refuse_sentences(how.data.empty() ? t.origin.name : how.data);
     // A run of masked diffusion that continues texts would take a whole source, with its end, as given.
     const bool writing = pairs && !sampling && (writes() || unmasks()) && !(diffusion() && continues());
+    if (const char* const option = target_option(how); option && !writing)
+        throw BadUsage(option, ": targets are written only for pairs; ", how.run, " was trained on ", objective(),
+                       pairs ? "" : ", and the text holds no pairs");
     if (!(writing || sampling) || (diffusion() && !unmasks(how.search)))
         refuse_unmasking(how.search, !pairs        ? "./evaluate writes targets only for pairs"
                                      : continues() ? "./evaluate writes no targets with a run of texts"
@@ -191,9 +217,6 @@ Measures TargetRun::measures(const Measuring& how) {
         add(".perplexity", std::exp(loss.per_token), "a token", "its exponential");
     }
     if (!writing) {
-        if (!how.outputs.empty())
-            throw BadUsage("--outputs: targets are written only for pairs; ", how.run, " was trained on ", objective(),
-                           pairs ? "" : ", and the text holds no pairs");
         if (sampling && t.packed)
             log_line("note: ", t.origin.name, " is a packed text, so samples are not compared with training lines");
         table.heads = {"samples", "held out"}, table.keys = {"held_out"};
