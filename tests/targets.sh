@@ -357,7 +357,7 @@ is 'a length that is given is named' 'latents 0 0, free 4 0, free-plain 3 0, fre
         printf '%s ' $run $(grep -o 'given the length' table | wc -l)
         printf '%s, ' $(grep -o "given the source's length" table | wc -l)
     done)"
-refuses 'vectors of a run that has none' 2 'plain gives no vectors of lines' evaluate plain --limit 5 --samples 5 --labelled labelled.tsv
+refuses 'vectors of a run that has none' 2 'plain gives no vectors of lines; expected a univae with latents, a unilm, a seq2seq, an insertion, or a classify with' evaluate plain --limit 5 --samples 5 --labelled labelled.tsv
 refuses 'neighbours by no vectors' 2 'plain is a run of univae that has no vectors of lines' generate plain --nearest sentences.txt
 refuses 'states of no encoder' 2 '--states: plain is a run of univae that has no vectors of lines' generate plain --vectors z.npy --states cls
 refuses 'states for nothing' 2 '--states chooses the vectors of --vectors and --nearest: give one' generate latents --states cls
@@ -378,6 +378,11 @@ refuses 'points of nothing' 2 '--points needs --interpolate' generate latents --
 refuses 'more than can be written' 2 '--minimum 100 is more than the 18 tokens' generate latents --minimum 100
 is 'a vocabulary and its size' 1 "$(train univae --init latents vocabulary=90 max_length=20 latent_layers=1 batch_tokens=200 --data sentences.txt --steps 1 --out sized 2>&1 | grep -c 'vocabulary=90 is ignored: no vocabulary is learned, because --init has one')"
 refuses 'labels twice' 2 '--labels has a number twice' evaluate latents --labelled labelled.tsv --labels 1,1 --limit 5 --samples 5
+for list in 5, ,5 5,,6; do
+    refuses "labels with a gap, $list" 2 "--labels: a value is expected before and after each comma, found $list" \
+        evaluate mlm --labelled labelled.tsv --labels $list
+    refuses "labels with a gap, $list" 2 "found $list" evaluate mlm --labelled labelled.tsv --labels=$list
+done
 for objective in lm-reverse diffusion block-diffusion; do
     train unilm $small layers=1 objective=$objective --data sentences.txt --steps 5 --out texts-$objective > /dev/null
     is "samples of $objective" 1 "$(evaluate texts-$objective --limit 5 --samples 20 | grep -c '^samples  *20.000')"
@@ -422,7 +427,14 @@ train flow --steps 1 --out moons > /dev/null
 train flow --steps 1 --out more-moons > report
 is 'a folder with the name of a toy does not hide the toy' 1 "$(grep -c ' numbers, moons$' report)"
 refuses 'a flow whose run is gone' 1 'normal is gone: the flow was trained on the latents of this run' evaluate flow
-refuses 'labels that are none' 1 'sentences.txt has no labels; text<TAB>label is expected on every line' evaluate latents --labelled sentences.txt --limit 5 --samples 5
+printf '\tfew\nred cup\t\n' > without_labels.tsv
+: > empty.tsv
+for file in sentences.txt empty.tsv without_labels.tsv; do
+    refuses "labels that are none, $file" 1 "--labelled: $file has no line with both a text and a label; text<TAB>label is expected on every line" \
+        evaluate mlm --labelled $file
+done
+sed '2s/$/\tfew/' sentences.txt > one_label.tsv
+refuses 'labels on few lines' 1 '--labelled: one_label.tsv has no labels on most of its lines' evaluate mlm --labelled one_label.tsv
 train seq2seq --init lm $on_pairs --steps 1 batch_tokens=200 --out warm > warm.txt
 is 'two stacks start with one' 0 $?
 is 'two stacks start with one: cross-attention is new' 1 "$(grep -c 'new.*cross-attention' warm.txt)"

@@ -11,8 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 #include "data/text.h"
+#include "engine/base/log.h"
 #include "engine/io/file.h"
 #include "models/runs/measures.h"
 #include "models/runs/run.h"
@@ -178,7 +180,9 @@ struct LabelMeasuring {
     int draws = 1;
 
     void declare(Options& app) {
-        Options own = app.group("for labelled lines (univae, except with latent_layers=0; unilm, seq2seq, insertion)");
+        Options own = app.group(
+            "for labelled lines (univae, except with latent_layers=0; unilm, seq2seq, insertion; classify with a "
+            "folder of single texts)");
         const Option file = own.input(
             "--labelled", lines, "FILE",
             "measure how well classifiers predict the labels of this file of text<TAB>label from the vectors of "
@@ -195,14 +199,33 @@ struct LabelMeasuring {
                    "results (default: 1)")
             .needs(file);
     }
+    // Reads the lines and their labels, as the source and target of a text.
+    Text read() const {
+        const std::string bytes = read_bytes(lines);
+        std::istringstream all(bytes);
+        TextCounts counts;
+        bool found = false;
+        std::string of_line, label;
+        for (std::string line; !found && std::getline(all, line);)
+            found = read_line(line, true, longest_sentence, counts, of_line, label);
+        if (!found)
+            throw BadInput("--labelled: ", lines,
+                           " has no line with both a text and a label; text<TAB>label is expected on every line");
+        Text file = parse_text(bytes, lines);
+        if (!file.warning.empty()) log_line("warning: ", file.warning);
+        if (file.target.empty())
+            throw BadInput("--labelled: ", lines,
+                           " has no labels on most of its lines; text<TAB>label is expected on every line");
+        return file;
+    }
     void measure(const Run& run, const std::string& name, std::uint64_t seed, std::vector<Measure>& rows) const {
-        const Text file = read_text(lines);
-        if (file.target.empty()) throw BadInput(lines, " has no labels; text<TAB>label is expected on every line");
+        const Text file = read();
         const auto vectors = run.features(file.source);
         if (vectors.empty())
             throw BadUsage(
                 "--labelled: ", name,
-                " gives no vectors of lines; expected a univae with latents, a unilm, a seq2seq or an insertion");
+                " gives no vectors of lines; expected a univae with latents, a unilm, a seq2seq, an insertion, or a "
+                "classify with a folder of single texts");
         const auto words = encode_lines(run.tokenizer, file.source, INT_MAX);
         const struct {
             const char *key, *meaning;

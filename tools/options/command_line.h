@@ -3,6 +3,8 @@
 #pragma once
 #include <string>
 
+#include "input/lists.h"
+
 namespace CLI {
 class App;
 class ParseError;
@@ -22,6 +24,9 @@ std::string help_of(const CLI::App& program);
 std::string help_asked_for(const CLI::App& program, bool all);
 // Returns the lines of a help text that list the options under one heading. `column` as in help_list (tools/help.h).
 std::string help_under(const CLI::App& app, const std::string& heading, int column);
+// Throws BadUsage if an option of `words`, the command line that was parsed, has a list with an empty part, such as 5,
+// or 5,,6: CLI11 leaves empty parts out.
+void refuse_empty_parts(const CLI::App& program, const Strings& words);
 // Returns a message that says what is wrong with the command line.
 std::string why_refused(const CLI::App& program, const CLI::ParseError& error);
 

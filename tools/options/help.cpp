@@ -144,6 +144,20 @@ std::string help_of(const CLI::App& program) {
     return all;
 }
 
+void refuse_empty_parts(const CLI::App& program, const Strings& words) {
+    for (std::size_t i = 0; i < words.size(); i++) {
+        const std::size_t equals = words[i].find('=');
+        const std::string name = words[i].substr(0, equals);
+        const CLI::Option* option = chosen_command(program).get_option_no_throw(name);
+        if (!option || option->get_delimiter() != ',') continue;
+        const std::string list = equals != name.npos    ? words[i].substr(equals + 1)
+                                 : i + 1 < words.size() ? words[i + 1]
+                                                        : "";
+        if (("," + list + ",").find(",,") != list.npos)
+            throw BadUsage(name, ": a value is expected before and after each comma, found ", clipped(list));
+    }
+}
+
 std::string why_refused(const CLI::App& program, const CLI::ParseError& error) {
     using Code = CLI::ExitCodes;
     const std::string said = error.what();

@@ -176,6 +176,7 @@ int run_program(int argc, char** argv, const std::string& name, const std::strin
             options.heading("Options");
             setup(options);
             app.parse(argc, argv);
+            refuse_empty_parts(app, {argv + 1, argv + argc});
             for (int i = 0; i < argc; i++) common.command += (i > 0 ? " " : "") + shell_quoted(argv[i]);
             const std::string command = text("version ", version, " and the command ", common.command);
             expect_equal(command);
