@@ -2,6 +2,7 @@
 #include "library/call.h"
 
 #include <cxxabi.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <climits>
@@ -25,6 +26,39 @@ struct LineUse {
     void* user = nullptr;
 } log_use;
 
+std::mutex one_at_a_time;             // not a recursive one: a child of fork() could not unlock it
+thread_local bool in_a_call = false;  // whether this thread has locked it
+bool abandoned = false;               // whether another thread had, when this process was forked
+
+[[maybe_unused]] const int after_fork = pthread_atfork(nullptr, nullptr, [] {
+    if (in_a_call) return;  // a callback has forked
+    abandoned = !one_at_a_time.try_lock();
+    if (!abandoned) one_at_a_time.unlock();
+});
+
+// A call, which waits for the calls of other threads. Within a callback, the lock is held already.
+class Turn {
+  public:
+    Turn() : outermost_(!in_a_call) {
+        if (abandoned)
+            throw BadUsage(
+                "this process was forked while another thread was in a call of the library, so the library cannot be "
+                "used here: start a new process instead (in Python, multiprocessing with \"spawn\")");
+        if (outermost_) one_at_a_time.lock();
+        in_a_call = true;
+    }
+    ~Turn() {
+        if (!outermost_) return;
+        in_a_call = false;
+        one_at_a_time.unlock();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+  private:
+    const bool outermost_;
+};
+
 template <class T>
 Numbers widened(const void* data, std::size_t count) {
     const T* const numbers = static_cast<const T*>(data);
@@ -45,9 +79,8 @@ constexpr int type_of() {
 }  // namespace
 
 int call(const std::function<void()>& body) {
-    static std::recursive_mutex one_at_a_time;
     try {
-        const std::lock_guard<std::recursive_mutex> lock(one_at_a_time);
+        const Turn turn;
         body();
         last_error.clear();
         return MASQUERADE_OK;
@@ -168,6 +201,10 @@ Numbers numbers_in(const masquerade_array* array, const char* name, int dimensio
 }
 
 }  // namespace masquerade
+
+// The linker puts this function in the place of __cxa_atexit() (Makefile), which would have the static objects of the
+// library destroyed by exit(), even if another thread is in a call that uses them. So they are never destroyed.
+extern "C" int __wrap___cxa_atexit(void (*)(void*), void*, void*) { return 0; }
 
 using namespace masquerade;
 

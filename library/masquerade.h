@@ -21,7 +21,9 @@
  * results    a text is a string that the caller frees with masquerade_free_text(); every line of it ends with a line
  *            feed. An array is freed with masquerade_free_array(); numbers lie row by row
  * handles    are valid until they are closed. A closed or unknown handle is refused
- * threads    any thread may call any function. One call runs at a time, and the others wait
+ * threads    any thread may call any function. One call runs at a time, and the others wait. exit() does not wait for
+ *            the call of another thread, which ends with the process. A child of fork() may go on with what its parent
+ *            has opened on the CPU; if another thread of the parent was in a call, the child's own calls are refused
  * callbacks  run inside a call, in its thread. They may call the library, but must not wait for another thread that does
  */
 #ifndef MASQUERADE_H
