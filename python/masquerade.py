@@ -9,17 +9,19 @@
 The shared library is $MASQUERADE_LIBRARY, or the first libmasquerade.so that is found beside this file, in build/release of
 the project, in ../.., or where the system looks for libraries. Options are passed by name: `--no-repeat 3` of ./generate is
 no_repeat=3, and the flag `--parallel` is parallel=True. Every failure raises masquerade.Error with the message of the
-library; wrong arguments and settings raise masquerade.Misuse, a subclass.
+library; wrong arguments and settings raise masquerade.Misuse, a subclass. Ctrl-C stops training after the step that runs;
+any other call goes on to its end before KeyboardInterrupt is raised.
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
-import functools
 import json
 import operator
 import os
 import pathlib
 import signal
+import sys
 import threading
 from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -120,7 +122,9 @@ _library = _load()
 
 
 def _call(function: str, *arguments) -> None:
-    status = getattr(_library, "masquerade_" + function)(*arguments)
+    # Ctrl-C would be lost while the function of on_log() runs.
+    with _Guarded(None) if _log_callback else contextlib.nullcontext():
+        status = getattr(_library, "masquerade_" + function)(*arguments)
     if status != 0:
         raise (Misuse if status == 2 else Error)(_library.masquerade_error().decode(errors="replace"))
 
@@ -138,7 +142,10 @@ def _line(text: str) -> bytes:
 
 
 def _path(path: Union[str, os.PathLike]) -> bytes:
-    return _encoded(os.fsencode(path))
+    try:
+        return _encoded(os.fsencode(path))
+    except (TypeError, UnicodeEncodeError) as error:
+        raise Misuse(f"{path!r} cannot be a path or an option: {error}") from None
 
 
 def _words(options: Mapping[str, Option]) -> List[bytes]:
@@ -149,8 +156,7 @@ def _words(options: Mapping[str, Option]) -> List[bytes]:
             if isinstance(value, (bool, np.bool_)):
                 value = "true" if value else "false"
             if value is not None:
-                value = os.fsencode(value) if isinstance(value, (str, os.PathLike)) else str(value).encode()
-                words.append(_encoded(key.encode() + b"=" + value))
+                words.append(_path(key) + b"=" + _path(value if isinstance(value, os.PathLike) else str(value)))
     return words
 
 
@@ -225,9 +231,10 @@ def _as_array(numbers: np.ndarray, type_number: int, dimensions: int, kinds: str
 
 class _Guarded:
     """Calls a function of the user from C, inside a `with`. Its first exception ends the work, and is raised again at the end
-    of the `with`. So is Ctrl-C: an exception that Python raises on the way from C to the function would be lost."""
+    of the `with`. So is Ctrl-C: an exception that Python raises on the way from C to the function would be lost. Without a
+    function, the `with` only does the latter."""
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: Optional[Callable]):
         self.function, self.raised, self.before = function, None, None
 
     def __enter__(self) -> "_Guarded":
@@ -276,9 +283,13 @@ class _Opened:
 
     def __del__(self):
         try:
-            self.close()
+            if not sys.is_finalizing():  # the process ends, and another thread may be in a call for ever
+                self.close()
         except Exception:  # while the interpreter ends
             pass
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled; open it again")
 
 
 class Tokenizer(_Opened):
@@ -323,6 +334,7 @@ class Run(_Opened):
         """For this module; use Run.open()."""
         super().__init__(handle)
         self.folder = folder
+        self._tokenizer: Optional[Tokenizer] = None
 
     @classmethod
     def open(cls, folder: Union[str, os.PathLike], device: str = "cpu", threads: Optional[int] = None,
@@ -339,10 +351,12 @@ class Run(_Opened):
         size of a vector that encode() returns; 0 if there is none)."""
         return json.loads(_text_of("describe", self._handle))
 
-    @functools.cached_property
+    @property
     def tokenizer(self) -> Tokenizer:
-        """A tokenizer that reads text as the run does. It outlives the run."""
-        return Tokenizer(_pointer_from("tokenizer_of", self._handle))
+        """A tokenizer that reads text as the run does: always the same one, until it is closed. It outlives the run."""
+        if self._tokenizer is None or self._tokenizer._closed:
+            self._tokenizer = Tokenizer(_pointer_from("tokenizer_of", self._handle))
+        return self._tokenizer
 
     def encode(self, lines: Iterable[str], **options: Option) -> np.ndarray:
         """Returns a vector for each line, float64 (lines, size): the latents of a univae, or the mean of the last hidden
@@ -412,13 +426,15 @@ def train(model: Optional[str] = None, settings: Optional[Mapping[str, Option]] 
     minutes, device, threads. progress(step) is called after each step. If it returns True or raises an exception, or if you
     press Ctrl-C, training saves a checkpoint and ends; the exception is then raised here."""
     words = ([_line(model)] if model is not None else []) + _words(settings or {})
+    if progress is not None and not callable(progress):
+        raise Misuse(f"progress: expected a function or None, found {progress!r}")
 
     def use(step, _user):
         now = step.contents
-        return progress(Step(now.step, now.loss, now.norm)) if progress else False
+        return progress is not None and bool(progress(Step(now.step, now.loss, now.norm)))
 
     with _Guarded(use) as guarded:
-        callback = _use_step(lambda *arguments: int(bool(guarded(*arguments)) or guarded.raised is not None))
+        callback = _use_step(lambda *arguments: int(guarded(*arguments) or guarded.raised is not None))
         return _text_of("train", _array_of_strings(words), _options(options), callback, None)[:-1]
 
 

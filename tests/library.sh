@@ -143,6 +143,8 @@ END
     done
     is 'the page and the notebooks' "$(printf 'docs/%s cells\n' 'library.md: 6' 'notebooks/a_mask.ipynb: 7' 'notebooks/latent_space.ipynb: 7')" \
         "$(cd "$root" && "$python" tests/library/page.py docs/library.md docs/notebooks/*.ipynb 2> "$folder/page.err"; grep -vE '^(note|warning): ' "$folder/page.err" | tail -n 5)"
+    is 'threads, forks, Ctrl-C, copies and wrong arguments in Python' ok \
+        "$(cd "$root" && "$python" tests/library/interface.py "$folder" 2>&1 | grep -v '^note: ' | tail -n 3)"
     # Training from Python: the bits of ./train, a callback that stops, one that fails, and a mask from an array.
     is 'training from Python' ok "$(cd "$root" && "$python" tests/library/train.py "$folder" 2>&1 | tail -n 3)"
     cmp -s python/step-000012/model.safetensors lm/step-000012/model.safetensors
