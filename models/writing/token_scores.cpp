@@ -2,6 +2,7 @@
 #include "models/writing/token_scores.h"
 
 #include <cmath>
+#include <functional>
 
 #include "engine/math/scalar.h"
 #include "engine/ops/shortlist.h"
@@ -27,7 +28,9 @@ std::int32_t largest_of(const float* x, int n) {
     for (; i + 16 <= n; i += 16)
         for (int k = 0; k < 16; k++) part[k] = std::max(part[k], ordered(x[i + k]));
     for (; i < n; i++) part[0] = std::max(part[0], ordered(x[i]));
-    return *std::max_element(part, part + 16);
+    for (int half = 8; half > 0; half /= 2)
+        for (int k = 0; k < half; k++) part[k] = std::max(part[k], part[k + half]);
+    return part[0];
 }
 
 // Returns the sum of exp(x - top) over the V numbers x. It is added up in float within each part, and in double over
@@ -104,16 +107,27 @@ void TokenScores::set(int token, float score) {
 
 void TokenScores::forbid(int token) { set(token, -INFINITY); }
 
+// Each of the `count` blocks with the largest maxima has a score that is at least the smallest of these maxima. A smaller
+// score is therefore not among the best. Returns minus infinity if there are fewer blocks.
+float TokenScores::least_of_best(int count) {
+    if (count > int(largest_.size())) return -INFINITY;
+    ranked_ = largest_;
+    std::nth_element(ranked_.begin(), ranked_.begin() + count - 1, ranked_.end(), std::greater<>());
+    const float least = from_ordered(ranked_[count - 1]);
+    return least == 0 ? -0.0f : least;  // -0 and 0 are equal scores
+}
+
 const std::vector<TokenScores::Token>& TokenScores::best(int count) {
     best_.clear();
     wanted_ = count;
+    const float least = least_of_best(count);
     float worst = -INFINITY;  // only larger scores enter best_; when best_ is full, this is its smallest score
     for (int b = 0; b < int(largest_.size()); b++) {
-        if (largest_[b] <= ordered(worst)) continue;
+        if (largest_[b] < ordered(least) || largest_[b] <= ordered(worst)) continue;
         const int begin = b * block, end = std::min(begin + block, size());
         for (int id = begin; id < end; id++) {
             const float score = scores_[id];
-            if (!(score > worst)) continue;
+            if (score < least || !(score > worst)) continue;
             if (int(best_.size()) == count) {
                 std::pop_heap(best_.begin(), best_.end(), better);
                 best_.pop_back();

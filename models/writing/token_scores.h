@@ -55,6 +55,7 @@ class TokenScores {
     static constexpr int block = 64;
     void find_largest(int block_index);
     float largest() const;
+    float least_of_best(int count);  // a lower bound of the scores that best(count) returns
 
     double shares_of_all(float top, float scale);
     int draw_of_all(double left) const;
@@ -62,6 +63,7 @@ class TokenScores {
     std::vector<float> scores_;  // the score of each token of the vocabulary
     // Largest score of each block of 64 tokens, mapped to an integer by ordered() in token_scores.cpp.
     std::vector<std::int32_t> largest_;
+    std::vector<std::int32_t> ranked_;  // used by least_of_best(): the largest scores, in another order
     std::vector<Token> best_;  // the result of best(); while it is filled, a heap with the worst token first
     int wanted_ = 0;           // the `count` of the last call of best()
     double log_sum_ = 0;
