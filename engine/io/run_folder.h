@@ -78,10 +78,10 @@ class RunFolder {
         // The lowest held-out loss of a step that still has a folder; infinity if there is none.
         double best = std::numeric_limits<double>::infinity();
     };
-    // Call this after loading a checkpoint from which training continues. Makes `latest` link to the step of the
-    // checkpoint; if `best` links to a later step, makes it link to the best step up to this one. Removes the entries of
-    // later steps, and an incomplete last line, from log.jsonl and samples.txt. Also removes lines that are not JSON
-    // from log.jsonl.
+    // Call this when training has continued from a checkpoint, before anything is written. Makes `latest` link to the
+    // step of the checkpoint; if `best` links to a later step, makes it link to the best step up to this one. Removes
+    // the entries of later steps, and an incomplete last line, from log.jsonl and samples.txt. Also removes lines that
+    // are not JSON from log.jsonl.
     Past rewind(std::int64_t step) const;
 
   private:

@@ -39,6 +39,18 @@ void clear_bar() {
 std::string entry(const std::string& name, double value) {
     return std::isfinite(value) ? fmt::format(",\"{}\":{:.6g}", name, value) : fmt::format(",\"{}\":null", name);
 }
+
+// Returns the parameter or state that contains the first number that is not finite, and this number. Returns null and 0
+// if all numbers are finite.
+std::pair<const Tensor*, double> first_not_finite(const Parameters& parameters) {
+    const OnHost values(parameters.values());
+    for (const Tensor& p : parameters.all()) {
+        const View weights = parameters.slice(values.view(), p);
+        for (std::int64_t i = 0; i < weights.count(); i++)
+            if (const double x = number_at(weights, i); !std::isfinite(x)) return {&p, x};
+    }
+    return {nullptr, 0};
+}
 }  // namespace
 
 void TrainOptions::declare(Config& c) {
@@ -178,7 +190,7 @@ double Trainer::read(Results& results) {
     }
     if (!std::isfinite(value) || !std::isfinite(norm_))
         throw Error("step ", results.step - 1, ": the loss is ", value, " and the norm of the gradient ", norm_,
-                    advice());
+                    advice(results.step - 1));
     if (after_step) after_step(results.step, value);
     return value;
 }
@@ -229,17 +241,21 @@ void Trainer::report_memory() const {
     }
 }
 
-// Returns what the user can do if the loss, the held-out loss or the norm of the gradient is not finite. This is the
-// last part of the error message.
-std::string Trainer::advice() const {
+// Returns what the user can do if a number is not finite after this number of updates: the last part of the error
+// message.
+std::string Trainer::advice(std::int64_t updates) const {
+    if (updates == 0)
+        return "; no update has been made yet, so the learning rate is not the cause, but the initial weights or a "
+               "setting of the model, such as deviation, norm_eps or dropout; --trace nan finds the first such number";
     const std::vector<std::int64_t> steps = folder_.steps();
-    if (steps.empty())
-        return text("; there is no checkpoint yet: start again with a lower learning_rate than ",
+    // The checkpoint of the same number of updates would fail again.
+    const auto after = std::lower_bound(steps.begin(), steps.end(), updates);
+    if (after == steps.begin())
+        return text("; there is no earlier checkpoint: start again with a lower learning_rate than ",
                     options_.learning_rate, " or a longer warmup than ", options_.warmup);
-    return text("; the last checkpoint, ", folder_.step_folder(steps.back()),
-                ", is healthy; resume it with a lower learning rate: ./train --resume ", shell_word(folder_.path()),
-                " learning_rate=", options_.learning_rate / 2,
-                folder_.has("best") ? text("; the best one is ", folder_.file("best")) : "");
+    return text("; resume an earlier checkpoint with a lower learning rate: ./train --resume ",
+                shell_word(folder_.step_folder(after[-1])), " learning_rate=", options_.learning_rate / 2,
+                after == steps.end() && folder_.has("best") ? text("; the best one is ", folder_.file("best")) : "");
 }
 
 void Trainer::save() {
@@ -249,10 +265,12 @@ void Trainer::save() {
         const Averaged weights(*optimiser_);
         held_out = task_.validate();
     }
-    // If the held-out loss is not finite, no checkpoint is saved, because save_step() would remove an older checkpoint,
-    // whose weights are still good.
+    // If the held-out loss or a weight is not finite, no checkpoint is saved, because save_step() would remove an older
+    // checkpoint, whose weights are still good.
     if (!held_out.empty() && !std::isfinite(held_out[0].value))
-        throw Error("step ", step_, ": the held-out loss is ", held_out[0].value, advice());
+        throw Error("step ", step_, ": the held-out loss is ", held_out[0].value, advice(step_));
+    if (const auto [parameter, number] = first_not_finite(parameters_); parameter)
+        throw Error("step ", step_, ": ", parameter->path, " contains a weight that is ", number, advice(step_));
     if (!first_process()) return;
     // The held-out losses are logged before the checkpoint is saved. If the program crashes in between, the log has one
     // line too many, and resume() removes this line. In the other order, the log would lack a line.
@@ -304,14 +322,17 @@ void Trainer::resume() {
     if (best.size() != 1 || std::isnan(best[0]))
         throw BadInput(state.path(), ": tensor best has ", best.size(), " numbers, expected one held-out loss");
     best_ = best[0];
-    if (first_process()) {
-        const RunFolder::Past past = folder_.rewind(step_);
-        seconds_logged_ = past.seconds;
-        // The log has six digits. If the loss differs in these, the best step of all has been removed.
-        if (std::isfinite(past.best) && entry("", past.best) != entry("", best_)) best_ = past.best;
-    }
     saved_step_ = step_;
+    to_rewind_ = first_process();
     if (options_.to_schedule_end && step_ < options_.schedule_steps) options_.minutes = 0;
+}
+
+void Trainer::rewind() {
+    if (!std::exchange(to_rewind_, false)) return;
+    const RunFolder::Past past = folder_.rewind(first_step_);
+    seconds_logged_ = past.seconds;
+    // The log has six digits. If the loss differs in these, the best step of all has been removed.
+    if (std::isfinite(past.best) && entry("", past.best) != entry("", best_)) best_ = past.best;
 }
 
 void Trainer::log(const Results& results, double loss, double now) {
@@ -399,6 +420,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         const bool first = results.step == first_step_ + 1;
         mean = first ? loss : 0.98 * mean + 0.02 * loss;
         if (first) {
+            rewind();
             if (begin) begin();
             report_memory();
         }
@@ -431,22 +453,25 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
             progress(mean, seconds());
             next_line = now + between_lines;
         }
-        if (now >= next_show) {
-            read_results();
-            show(now);
-            next_show += std::min(next_show, 300.0);
-        }
         if (options_.save_every > 0 ? step_ % options_.save_every == 0 : now >= next_save) {
             read_results();
             save();
             next_save = from_first(seconds()) + 60;
         }
+        if (now >= next_show) {  // after save(), so that samples that fail lose no training
+            read_results();
+            show(now);
+            next_show += std::min(next_show, 300.0);
+        }
     }
     read_results();
-    if (step_ > first_step_)
+    if (step_ > first_step_) {
         progress(mean, seconds());
-    else if (begin)
-        begin();
+    } else {
+        const std::vector<std::int64_t> steps = folder_.steps();
+        if (!steps.empty() && steps.back() == step_) rewind();  // there is no later step that could be lost
+        if (begin) begin();
+    }
     if (bar_shown.exchange(false)) say("\n");
     save();
     if (saved && first_process()) saved();

@@ -129,7 +129,8 @@ class Trainer {
     Trainer(Parameters& parameters, Task& task, RunFolder& folder, const TrainOptions& options);
 
     // Continues from the latest checkpoint of the folder. Values of TrainOptions::schedule_start and schedule_steps
-    // that are not 0 override the values in the checkpoint.
+    // that are not 0 override the values in the checkpoint. Changes nothing in the folder: run() rewinds the folder
+    // (RunFolder::rewind) after its first step has succeeded, so that a resume that fails at once loses no later step.
     void resume();
     // Trains until a limit is reached or, if there is no limit, until the end of the schedule. Stops earlier if `stop`
     // returns true or standard output is closed. Then saves a checkpoint, and returns why training stopped.
@@ -188,7 +189,8 @@ class Trainer {
     // Prints and flushes. If this fails, training stops early with StopReason::unheard.
     void say(const std::string& text) const;
     void report_memory() const;
-    std::string advice() const;  // the end of the error message if the loss or the norm is not finite: what to do
+    std::string advice(std::int64_t updates) const;
+    void rewind();
     void save();
     void log(const Results& results, double loss, double now);
     void progress(double loss, double now) const;
@@ -213,6 +215,7 @@ class Trainer {
     double best_ = std::numeric_limits<double>::infinity();
     double norm_ = 0;
     std::int64_t saved_step_ = -1;
+    bool to_rewind_ = false;              // true from resume() until rewind()
     std::vector<Metric> metrics_;         // Task::metrics() of the latest step whose results have been read
     mutable bool output_closed_ = false;  // true after printing to standard output has failed
 };

@@ -226,11 +226,13 @@ Trainer& Training::trainer() {
         return *trainer_;
     }
     trainer_->resume();
-    if (!first_process()) return *trainer_;
-    json record = parse_input<BadInput>(run->run_json, folder.file("run.json"));
-    (*record_)["step"] = trainer_->step();
-    record["resumed"].push_back(*record_);
-    folder.write("run.json", record.dump(2) + "\n");
+    trainer_->begin = [this, from = trainer_->step()] {
+        if (!first_process() || trainer_->step() == from) return;  // a resume without a step is not recorded
+        json record = parse_input<BadInput>(run->run_json, folder.file("run.json"));
+        (*record_)["step"] = from;
+        record["resumed"].push_back(*record_);
+        folder.write("run.json", record.dump(2) + "\n");
+    };
     return *trainer_;
 }
 

@@ -43,7 +43,7 @@ class Training {
     // is given, a new run stops after 10 minutes, and a resumed run at the end of its schedule.
     void limit(std::int64_t steps, double minutes);
     // Returns the trainer, which the first call creates from the current `options`. After its first step, a new run
-    // creates its folder.
+    // creates its folder, and a resumed run adds an entry to run.json.
     Trainer& trainer();
     bool resumed() const { return !run->run_json.empty(); }
 

@@ -177,6 +177,22 @@ PROGRAM_CASE("resume: what the optimiser does may change, is kept, and is said i
     CHECK_SAYS(refused.line(), "width cannot be changed; only learning_rate, ");
 }
 
+PROGRAM_CASE("resume: an older step that is refused, or has no step to do, does not rewind the run") {
+    const Place place;
+    place.expect("train", of_univae + "--data text --out run");
+    const auto latest = [&] { return fs::read_symlink(place.file("run/latest")).filename().string(); };
+    const std::string record = read_bytes(place.file("run/run.json")), log = read_bytes(place.file("run/log.jsonl"));
+    CHECK(place.run("train", "--resume run/step-000003 recompute=nonsense --steps 9").status == 2);
+    place.expect("train", "--resume run/step-000003 learning_rate=0.001 --steps 2");
+    CHECK(latest() == "step-000006");
+    CHECK(read_bytes(place.file("run/run.json")) == record);
+    CHECK(read_bytes(place.file("run/log.jsonl")) == log);
+    place.expect("train", "--resume run/step-000003 --steps 4");
+    CHECK(latest() == "step-000004");
+    CHECK(read_bytes(place.file("run/run.json")).find("\"resumed\"") != std::string::npos);
+    CHECK_FALSE(fs::exists(place.file("run/step-000006")));
+}
+
 PROGRAM_CASE("resume: a held-out text or a vocabulary that has changed is refused in one line") {
     const Place place;
     place.expect("train", of_univae + "--dev held_out --out grammar");

@@ -14,7 +14,7 @@
 #include "engine/nn/functions.h"
 #include "engine/ops/cpu/parallel.h"
 #include "engine/train/trainer.h"
-#include "tests/folder.h"
+#include "tests/train/files.h"
 
 using namespace masquerade;
 
@@ -160,11 +160,116 @@ TEST_CASE("trainer: a held-out loss that is not finite ends the run; the last he
     } catch (const Error& e) {
         said = e.what();
     }
-    CHECK(said.find("the held-out loss is nan; the last checkpoint, ") != std::string::npos);
-    CHECK(said.find("step-000004") != std::string::npos);
-    CHECK(said.find("--resume " + folder.file("run") + " learning_rate=0.005") != std::string::npos);
+    CHECK_SAYS(said, "step 6: the held-out loss is nan; resume an earlier checkpoint with a lower learning rate: " +
+                         std::string("./train --resume ") + folder.file("run/step-000004") + " learning_rate=0.005");
     CHECK(run.steps().back() == 4);
     CHECK(RunFolder::open(folder.file("run")).latest_step() == 4);
+}
+
+TEST_CASE("trainer: a weight that is not finite ends the run, though there is no held-out text; nothing is saved") {
+    struct Unmeasured : Constant {
+        std::vector<Metric> validate() override { return {}; }
+    } task;
+    const TemporaryFolder folder;
+    RunFolder run = RunFolder::create(folder.file("run"));
+    TrainOptions o = options(9);
+    o.save_every = o.keep = 1;
+    Trainer trainer(task.parameters, task, run, o);
+    trainer.quiet = true;
+    trainer.after_step = [&](std::int64_t step, double) {
+        if (step == 3) task.parameters.master(*task.b).as<float>()[1] = NAN;
+    };
+    CHECK_SAYS(message_of<Error>([&] { trainer.run(never); }),
+               "step 3: b contains a weight that is nan; resume an earlier checkpoint with a lower learning rate: " +
+                   std::string("./train --resume ") + folder.file("run/step-000002") + " learning_rate=0.005");
+    CHECK(run.steps() == std::vector<std::int64_t>{2});
+}
+
+TEST_CASE("trainer: the advice after a loss that is not finite names no checkpoint that would fail again") {
+    struct Failing : Constant {
+        std::int64_t bad = 0;  // the first step whose loss is not finite
+        Tensor* loss(Tape& tape, std::int64_t step, std::int64_t) override {
+            const double g[] = {1, -2, step < bad ? 0.5 : double(NAN)};
+            return weighted_sum(tape, b, tape.constant("g", {3}, DType::f32, g), "loss");
+        }
+    };
+    const auto said = [](const TemporaryFolder& folder, std::int64_t bad) {
+        Failing task;
+        task.bad = bad;
+        RunFolder run = RunFolder::create(folder.file("run"));
+        TrainOptions o = options(9);
+        o.save_every = 1;
+        Trainer trainer(task.parameters, task, run, o);
+        trainer.quiet = true;
+        return message_of<Error>([&] { trainer.run(never); });
+    };
+    {
+        const TemporaryFolder folder;
+        const std::string message = said(folder, 0);
+        CHECK_SAYS(message, "step 0: the loss is ");
+        CHECK_SAYS(message, "; no update has been made yet, so the learning rate is not the cause");
+        CHECK(message.find("learning_rate") == message.npos);
+    }
+    {
+        const TemporaryFolder folder;
+        CHECK_SAYS(said(folder, 1), "there is no earlier checkpoint: start again with a lower learning_rate than 0.01");
+    }
+    const TemporaryFolder folder;
+    CHECK_SAYS(said(folder, 3), "resume an earlier checkpoint with a lower learning rate: ./train --resume " +
+                                    folder.file("run/step-000002") + " learning_rate=0.005");
+}
+
+TEST_CASE("trainer: a checkpoint is saved before samples are shown, so that samples that fail lose no training") {
+    struct Mute : Constant {
+        std::string show(std::int64_t) override { throw Error("no samples"); }
+    } task;
+    const TemporaryFolder folder;
+    RunFolder run = RunFolder::create(folder.file("run"));
+    Trainer trainer(task.parameters, task, run, options(2));
+    trainer.quiet = true;
+    trainer.seconds_before = 61;  // after the first step, samples and a checkpoint are due
+    CHECK_THROWS_WITH_AS(trainer.run(never), "no samples", Error);
+    CHECK(run.steps() == std::vector<std::int64_t>{1});
+}
+
+TEST_CASE("trainer: a resume that fails in its first step, or has no step to do, leaves the later steps") {
+    struct Failing : Constant {
+        bool fails = false;
+        Tensor* loss(Tape& tape, std::int64_t step, std::int64_t steps) override {
+            if (fails) throw Error("this step fails");
+            return Constant::loss(tape, step, steps);
+        }
+    };
+    const TemporaryFolder folder;
+    const std::string path = folder.file("run");
+    const auto train = [&](const std::string& from, std::int64_t steps, bool fails) {
+        Failing task;
+        task.fails = fails;
+        RunFolder run = from.empty() ? RunFolder::create(path) : RunFolder::resume(from);
+        TrainOptions o = options(steps);
+        o.save_every = 10;
+        Trainer trainer(task.parameters, task, run, o);
+        trainer.quiet = true;
+        trainer.after_step = [&](std::int64_t step, double) { task.held_out = 1.0 / double(step); };
+        if (!from.empty()) trainer.resume();
+        return fails ? message_of<Error>([&] { trainer.run(never); }) : (trainer.run(never), "");
+    };
+    const auto link = [&](const char* name) {
+        return std::filesystem::read_symlink(path + "/" + name).filename().string();
+    };
+    train("", 40, false);
+    const std::string log = read_bytes(path + "/log.jsonl");
+    CHECK(train(path + "/step-000020", 40, true) == "this step fails");
+    CHECK(train(path + "/step-000020", 15, false).empty());
+    for (const char* name : {"latest", "best"}) CHECK(link(name) == "step-000040");
+    CHECK(read_bytes(path + "/log.jsonl") == log);
+    // A run that goes on is rewound. Without a step to do, the newest step becomes `latest` again.
+    std::filesystem::remove(path + "/latest");
+    train(path + "/step-000040", 40, false);
+    CHECK(link("latest") == "step-000040");
+    train(path + "/step-000020", 25, false);
+    for (const char* name : {"latest", "best"}) CHECK(link(name) == "step-000025");
+    CHECK(RunFolder::open(path).steps() == std::vector<std::int64_t>{20, 25});
 }
 
 TEST_CASE("trainer: warmup takes the first steps at a share of the rate") {
