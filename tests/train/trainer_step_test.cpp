@@ -2,6 +2,7 @@
 // Tests what the trainer passes on at every step: the step number to the tape's random streams and to AdamW, and weight
 // decay for matrices only.
 #include <doctest/doctest.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "data/text.h"
 #include "engine/nn/functions.h"
 #include "engine/ops/cpu/parallel.h"
+#include "engine/base/log.h"
 #include "engine/train/trainer.h"
 #include "tests/train/files.h"
 
@@ -446,6 +448,38 @@ TEST_CASE("threads: a child of fork() ends, although the threads of the pool are
     const bool ended = WIFEXITED(status);
     if (!ended) kill(child, SIGKILL), waitpid(child, nullptr, 0);
     CHECK(ended);
+    set_threads(before);
+}
+
+TEST_CASE("threads: if the system refuses to create a thread, the threads that exist do the work") {
+    const int before = threads();
+    usleep(100000);  // the threads of the pool sleep
+    const pid_t child = fork();
+    if (child == 0) {
+        pthread_attr_t huge;  // no thread can be created with a stack of this size
+        bool good = pthread_attr_init(&huge) == 0 && pthread_attr_setstacksize(&huge, std::size_t(1) << 46) == 0 &&
+                    pthread_setattr_default_np(&huge) == 0;
+        int warnings = 0;
+        static int* counted = &warnings;
+        log_sink = [](const char*) { ++*counted; };
+        set_threads(200);
+        try {
+            for (int again = 0; again < 2; again++) {
+                std::atomic<std::int64_t> many{0};
+                parallel_for(1000, 1, [&](std::int64_t begin, std::int64_t end) { many += end - begin; });
+                good = good && many == 1000;
+            }
+        } catch (...) {
+            good = false;
+        }
+        std::_Exit(good && warnings == 1 ? 0 : 1);
+    }
+    int status = -1;
+    for (int i = 0; i < 500 && waitpid(child, &status, WNOHANG) == 0; i++) usleep(10000);
+    const bool ended = WIFEXITED(status);
+    if (!ended) kill(child, SIGKILL), waitpid(child, nullptr, 0);
+    CHECK(ended);
+    CHECK(WEXITSTATUS(status) == 0);
     set_threads(before);
 }
 

@@ -13,10 +13,14 @@
 #include <condition_variable>
 #include <exception>
 #include <fstream>
+#include <limits>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
+
+#include "engine/base/log.h"
 
 namespace masquerade {
 namespace {
@@ -57,7 +61,7 @@ class Pool {
 
     void run(std::int64_t pieces, Piece piece, void* context, int team) {
         std::lock_guard<std::mutex> one_caller(calls_);
-        while (int(workers_.size()) < team - 1) workers_.emplace_back([this, me = int(workers_.size())] { work(me); });
+        make_workers(team - 1);
         std::uint64_t generation = (ticket_.load() >> 32) + 2;
         ticket_ = (generation - 1) << 32;  // an odd generation: no piece can be claimed while the new job is set up
         piece_ = piece;
@@ -83,6 +87,19 @@ class Pool {
     }
 
   private:
+    // Creates workers until there are `count`. If the system refuses to create another thread, warns and continues with
+    // the threads that exist, now and in later jobs. Results do not depend on the number of threads.
+    void make_workers(int count) {
+        try {
+            while (int(workers_.size()) < std::min(count, most_workers_))
+                workers_.emplace_back([this, me = int(workers_.size())] { work(me); });
+        } catch (const std::system_error& e) {
+            most_workers_ = int(workers_.size());
+            log_line("warning: ", e.code().message(), ": only ", most_workers_ + 1, " of ", count + 1,
+                     " threads could be created; if memory runs out now, choose fewer with --threads");
+        }
+    }
+
     // Claims the next piece of the job (one call of run()) and runs the piece; returns false if there is none. The
     // upper half of the ticket is the generation, which changes with each job; the lower half is the number of the next
     // piece. A claim succeeds only if the ticket has not changed since it was read, so that a piece never runs with the
@@ -134,6 +151,7 @@ class Pool {
     std::mutex calls_, sleep_;
     std::condition_variable wake_;
     std::vector<std::thread> workers_;
+    int most_workers_ = std::numeric_limits<int>::max();  // the number of workers at which creating one more failed
     std::atomic<std::uint64_t> ticket_{0};
     std::atomic<Piece> piece_{nullptr};
     std::atomic<void*> context_{nullptr};
