@@ -65,7 +65,8 @@ void OptimiserOptions::declare_numbers(Config& c) {
           0.999999);
     c.add("beta2", &beta2, "adamw: decay of the second moment", 0, 0.999999);
     c.add("eps", &eps, "adamw: epsilon", 1e-30, 1);
-    c.add("apollo_eps", &apollo_eps, "apollo: epsilon", 1e-30, 1);
+    // (apollo_eps / 0.01)^2, the divisor of Apollo's first step, is more than 0 in float from 3e-25 on.
+    c.add("apollo_eps", &apollo_eps, "apollo: epsilon", 3e-25, 1);
     c.add("weight_decay", &weight_decay, "weight decay of matrices; AdamW: decoupled, Apollo: added to the gradient", 0,
           10);
     c.add(

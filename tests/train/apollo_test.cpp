@@ -130,6 +130,19 @@ TEST_CASE("apollo: copies in bf16 follow their f32 masters, which move as in f32
     CHECK(different == 0);
 }
 
+TEST_CASE("apollo: with the smallest apollo_eps, the first steps are finite; less is refused") {
+    OptimiserOptions o;
+    o.optimiser = "apollo";
+    Config config;
+    o.declare_numbers(config);
+    config.set("apollo_eps", "3e-25");
+    Model model(DType::f32);
+    const auto apollo = make_optimiser(model.p, o);
+    for (int t = 1; t <= 3; t++) model.draw(t), apollo->update(t, 1e-3);
+    for (const double x : numbers_of(model.p.values())) REQUIRE(std::isfinite(x));
+    CHECK_THROWS_AS(config.set("apollo_eps", "2e-25"), BadUsage);
+}
+
 TEST_CASE("apollo: a NaN among the gradients reaches the parameters, and the gaps between tensors stay 0") {
     Model model(DType::f32);
     const auto apollo = apollo_of(model.p);
