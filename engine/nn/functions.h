@@ -80,7 +80,7 @@ Tensor* attention(Tape& tape, Tensor* q, const std::vector<Tensor*>& kv, const S
 Tensor* state_attention(Tape& tape, Tensor* x, const std::vector<Tensor*>& pack, const std::vector<Tensor*>& kv,
                         int width, const SegmentGraph& graph, const StateRule& rule, const std::string& name,
                         Tensor* before = nullptr, Tensor** after = nullptr, const std::vector<Tensor*>& gate = {});
-int state_numbers(int width, const StateRule& rule);
+std::int64_t state_numbers(int width, const StateRule& rule);
 // The local positional lambda (formula: engine/nn/attention/lambda.cpp). Returns y (Nq,C). q (Nq,C) has the arithmetic
 // type A (ops.h). v[s] (Nk,C) holds the values of the Nk rows of key tensor s of the graph. e is (2 reach + 1,C): row
 // reach + j - i is for query position i and key position j. The graph must outlive the step.

@@ -37,9 +37,9 @@ void state_attention_record_backward(const Record& r) {
 
 }  // namespace
 
-int state_numbers(int width, const StateRule& rule) {
-    const int D = width / rule.heads, tables = rule.read == StateRead::attend ? 2 : 1;
-    return rule.heads * (1 + 2 * rule.slots + rule.slots * D * tables);
+std::int64_t state_numbers(int width, const StateRule& rule) {
+    const std::int64_t R = rule.slots, D = width / rule.heads, tables = rule.read == StateRead::attend ? 2 : 1;
+    return rule.heads * (1 + 2 * R + R * D * tables);
 }
 
 Tensor* state_attention(Tape& t, Tensor* x, const std::vector<Tensor*>& pack, const std::vector<Tensor*>& kv, int width,

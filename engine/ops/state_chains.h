@@ -6,6 +6,8 @@
 // each piece; start_pieces() runs these two passes. The third pass (state_attention.cpp, state_attention_backward.cpp)
 // runs through each piece, starting with the state before this piece.
 #pragma once
+#include <limits>
+
 #include "engine/math/state.h"
 #include "engine/ops/launch.h"
 #include "engine/ops/state_plan.h"
@@ -135,6 +137,11 @@ inline void check_call(const char* op, const View& x, const Views& pack, const V
     if (rule.heads < 1 || rule.slots < 1 || rule.piece < 1 || C % rule.heads)
         throw Error(op, ": ", rule.heads, " heads of ", rule.slots, " slots, pieces of ", rule.piece, ", but ",
                     seen("y", y));
+    const StateShape n = shape_of(y, rule);
+    const std::int64_t state = 1 + 2 * std::int64_t(n.slots) + std::int64_t(n.slots) * n.columns * (attends ? 2 : 1);
+    if (state > std::numeric_limits<int>::max())  // StateShape::numbers() is an int
+        throw Error(op, ": the state of a head with ", n.slots, " slots of ", n.columns, " columns has ", state,
+                    " numbers, expected fewer than 2^31: choose fewer slots or more heads");
     if (!(rule.floor >= 0)) throw Error(op, ": floor is ", rule.floor, ", expected at least 0");
     if (rule.pack == StatePack::gated && rule.read != StateRead::kernel) throw Error(op, ": only a kernel has gates");
     if (rule.pack == StatePack::pair && !attends)

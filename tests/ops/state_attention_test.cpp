@@ -219,6 +219,16 @@ TEST_CASE("state_attention: a state that was left goes on as if all rows had com
     }
 }
 
+TEST_CASE("state_attention: a state whose size does not fit into an int is refused") {
+    Sequence random(6, "large");
+    StateCall<double> c = random_state_call(random, rules[0], honoured_layout(random, 1, 5));
+    c.rule.slots = (1 << 30) / D;
+    CHECK_THROWS_WITH(c.run(),
+                      "state_attention: the state of a head with 357913941 slots of 3 columns has 2863311529 "
+                      "numbers, expected fewer than 2^31: choose fewer slots or more heads");
+    CHECK(state_numbers(C, c.rule) == 2 * std::int64_t(2863311529));
+}
+
 TEST_CASE("state_attention: masks that no growing state can honour are refused with the reason") {
     Sequence random(6, "refused");
     Layout layout = honoured_layout(random, 1, 5);
