@@ -45,13 +45,15 @@ hung_up() {
 is 'SIGHUP: status' 0 "$(hung_up hup "$root/train" --device cpu $lm --minutes 2 --out hup)"
 is 'SIGHUP: saved' 1 "$(grep -c '^stopped as asked after [0-9]* steps, saved in hup' report)"
 is 'SIGHUP: it writes' 2 "$(generate hup --count 2 | wc -l)"
+is 'SIGHUP with --steps: status' 0 "$(hung_up planned "$root/train" --device cpu $lm --steps 100000 schedule_steps=300000 --out planned)"
+is 'SIGHUP with --steps: the command that continues' 1 "$(grep -c '^ *./train --resume planned --steps 100000$' report)"
 is 'nohup: status' 0 "$(hung_up nohup nohup "$root/train" --device cpu $lm --steps 500 --out nohup)"
 is 'nohup: to the end' 1 "$(grep -c '^done after 500 steps' report)"
 
 # unheard NAME: checks that the run of this name ended with status 1 and one error line, and was saved
 unheard() {
     is "$1: status" 1 "$(cat status)"
-    is "$1: error" 1 "$(grep -c "^error: standard output cannot be written: .*saved: continue with --resume $1\$" error)"
+    is "$1: error" 1 "$(grep -c "^error: standard output cannot be written: .*saved: continue with --resume $1 --minutes 2\$" error)"
     is "$1: one error" 1 "$(grep -c '^error: ' error)"
     is "$1: it writes" 2 "$(generate "$1" --count 2 | wc -l)"
 }

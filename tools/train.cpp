@@ -119,9 +119,12 @@ void train(const Arguments& a, const Common& common, double start) {
     StopReason reason = trainer.run(stop_requested);
     say_when_stopped(nullptr);
     const std::string run = shell_word(t.folder.path());
+    const std::string rest = t.options.steps > 0      ? fmt::format(" --steps {}", t.options.steps)
+                             : trainer.has_schedule() ? ""
+                                                      : fmt::format(" --minutes {:g}", t.options.minutes);
     if (reason == StopReason::unheard && first_process())  // standard output is closed
         throw BadInput("standard output cannot be written: was it closed, is the disk full? Stopped after ",
-                       trainer.step(), " steps, saved: continue with --resume ", run);
+                       trainer.step(), " steps, saved: continue with --resume ", run, rest);
     const char* why = reason == StopReason::asked ? "stopped as asked" : "done";
     say("{} after {} steps, saved in {}\nmemory  {:.0f} MiB at its peak\n", why, trainer.step(), t.folder.path(),
         double(peak_resident_bytes()) / (1 << 20));
@@ -129,9 +132,7 @@ void train(const Arguments& a, const Common& common, double start) {
     const std::string write = t.run->writing_command(t.folder.path());
     if (!write.empty()) say("next    {}\n", write);
     say("{}./evaluate {}\n        ./train --resume {}{}\n", write.empty() ? "next    " : "        ", run, run,
-        reason != StopReason::asked ? " --minutes 10"
-        : trainer.has_schedule()    ? ""
-                                    : fmt::format(" --minutes {:g}", t.options.minutes));
+        reason == StopReason::asked ? rest : " --minutes 10");
 }
 
 // Returns the lines of --help about a family: its settings by topic, with their values, after `words` (the model and

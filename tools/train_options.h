@@ -21,7 +21,7 @@ struct TrainingOptions {
                   "start with the weights and vocabulary of a run or of a Hugging Face BERT, RoFormer or NomicBERT");
         app.output("--out", wanted.out, "DIR", "run folder (default: runs/MODEL-NNN)");
         app.input("--resume", resume, "DIR",
-                  "continue a run: an interrupted one to its planned end, a finished one for ten more minutes");
+                  "continue a run: an interrupted one to the end of its schedule, a finished one for ten minutes");
         app.number("--minutes", minutes, 0.0, 1e6, "stop after M minutes (default: 10 for a new run; 0: no limit)",
                    "M");
     }
