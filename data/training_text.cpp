@@ -104,7 +104,8 @@ TrainingText made_text(const PairOptions& made) {
     for (std::uint64_t i = 0; i < train + held_out; i++) {
         if (!slow && i % 64 == 0 && steady_seconds() - start > 3) {
             slow = true;
-            log_line("note: the ", train + held_out, " pairs of task ", made.task, " are made first, which takes about ",
+            log_line("note: the ", train + held_out, " pairs of task ", made.task,
+                     " are made first, which takes about ",
                      std::ceil((steady_seconds() - start) * double(train + held_out) / double(i)), " seconds");
         }
         auto [source, target] = made_pair(made, i < train ? i : i - train, i >= train);

@@ -64,8 +64,8 @@ class TokenScores {
     // Largest score of each block of 64 tokens, mapped to an integer by ordered() in token_scores.cpp.
     std::vector<std::int32_t> largest_;
     std::vector<std::int32_t> ranked_;  // used by least_of_best(): the largest scores, in another order
-    std::vector<Token> best_;  // the result of best(); while it is filled, a heap with the worst token first
-    int wanted_ = 0;           // the `count` of the last call of best()
+    std::vector<Token> best_;           // the result of best(); while it is filled, a heap with the worst token first
+    int wanted_ = 0;                    // the `count` of the last call of best()
     double log_sum_ = 0;
     const float* logits_ = nullptr;  // the logits that read() has copied
     std::vector<Token> listed_;      // the shortlist that read() has copied, best first; empty: all logits are known
