@@ -23,12 +23,29 @@ kinds=("$bench" attention --lengths 16,32 --repeats 1 --heads 2 --size 4)
 "${kinds[@]}" --kinds all --save "$folder/saved" >"$folder/said"
 is 'kinds' 0 $?
 kinds_there=$(build/release/inspect attention | sed '/^$/q' | grep -c .)
+is 'no other software measures kinds' 0 "$(grep -c compare.py "$folder/said")"
 is 'a row for each kind and length' $((2 * kinds_there)) "$(grep -c '"inside_ms"' "$folder/saved")"
 is 'softmax is faster than itself' 0 "$(grep -c '^softmax .* here$' "$folder/said")"
 "${kinds[@]}" --kinds luna --mask lm >"$folder/said"
 is 'a kind that cannot' 'luna refuses:' "$(grep ^luna "$folder/said" | head -n 1 | awk '{ print $1, $2 }')"
-"${kinds[@]}" --kinds luna --alone >"$folder/said"
-is 'one row alone' '1 16' "$(grep -c '"kind":"luna"' "$folder/said") $(grep -o '"length":[0-9]*' "$folder/said" | cut -d : -f 2)"
+is 'no slope of short lengths' 'softmax - -' "$("${kinds[@]}" --kinds softmax | tail -n 1 | xargs)"
+alone=("$bench" attention --repeats 1 --heads 2 --size 4 --alone)
+for precision in f32 bf16; do
+    "${alone[@]}" --kinds luna --lengths 16 --precision $precision >"$folder/said"
+    is "one row alone, $precision: a line of JSON" '1 luna 16' \
+        "$(python3 -c 'import json, sys; all = [json.loads(line) for line in sys.stdin]; print(len(all), all[0]["kind"], all[0]["length"])' <"$folder/said")"
+done
+for wrong in luna,linear all; do
+    refuses "alone, $wrong" 2 "--alone measures one kind on one length: found --kinds $wrong and 1 length" "${alone[@]}" --lengths 16 --kinds $wrong
+done
+refuses 'alone, two lengths' 2 'found --kinds luna and 2 lengths' "${alone[@]}" --lengths 16,32 --kinds luna
+refuses 'both precisions' 2 '--precision is both, expected f32 or bf16' "${kinds[@]}" --kinds luna --precision both
+for option in '--plot p.svg' '--limit 3' --alone; do
+    refuses "no kinds: $option" 2 "${option% *} needs --kinds" "${kinds[@]}" $option
+done
+for option in '--tokens 32' '--dropout 0.5'; do
+    refuses "kinds: $option" 2 'cannot be combined' "${kinds[@]}" --kinds luna $option
+done
 refuses 'a row that needs too much memory' 1 'softmax on 16 tokens was not measured: error: out of memory' \
     "$bench" attention --lengths 16 --repeats 1 --heads 1024 --size 1024 --kinds softmax
 refuses 'no such kind' 2 'found moon' "${kinds[@]}" --kinds moon

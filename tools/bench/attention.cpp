@@ -72,7 +72,7 @@ void run(Bench& bench, AttentionCase o) {
     for (DType type : {DType::bf16, DType::f32})
         for (int length : o.lengths)
             for (const std::string& mask : masks)
-                if (o.precision == "both" || o.precision == name_of(type))
+                if (o.precision.empty() || o.precision == "both" || o.precision == name_of(type))
                     measure(bench,
                             {mask, std::max(1, o.tokens / length), length, o.heads, o.size, type, float(o.dropout)});
 }
@@ -129,27 +129,36 @@ RunCase attention_case(Options& app) {
     app.number("--lengths", o->lengths, 2, 1 << 20,
                "tokens per document (default: 128,512,2048; with --kinds 256,1024,4096,16384,65536)", "N,...")
         .list();
-    app.number("--tokens", o->tokens, 2, 1 << 24,
-               "tokens of all documents (default: 2048; with --device cuda 16384); at least one document is run");
+    const Option tokens =
+        app.number("--tokens", o->tokens, 2, 1 << 24,
+                   "tokens of all documents (default: 2048; with --device cuda 16384); at least one document is run; "
+                   "not with --kinds");
     app.number("--heads", o->heads, 1, 1024, "heads (default: 12; with --kinds 4)");
     app.number("--size", o->size, 1, 1024, "numbers per head (default: 64)");
-    app.choice("--precision", o->precision, {"f32", "bf16", "both"}, "f32, bf16 or both (default: both)");
+    app.choice("--precision", o->precision, {"f32", "bf16", "both"},
+               "f32, bf16 or both (default: both); with --kinds f32 or bf16 (default: f32)");
     Strings names = names_of(attention_kinds());
     names.push_back("all");
     const Option kinds =
         app.value("--kinds", o->kinds, "NAME,...",
                   "measure time and memory of softmax and these kinds of attention, or all, against the length")
             .list()
-            .one_of(names);
+            .one_of(names)
+            .excludes(tokens);
     app.value(
         "--mask", o->mask, "MASK",
         "measure only this mask: full, causal or prefix; with --kinds any mask, by name or in words (default: bert)");
-    app.number("--dropout", o->dropout, 0.0, 0.99, "dropout rate of the probabilities, not with --kinds (default: 0)");
-    app.number("--limit", o->limit, 0.0, 1e6,
-               "with --kinds: skip lengths whose call would take more than S seconds (default: 60)", "S");
-    app.flag("--alone", o->alone, "with --kinds: measure only one kind on one length, and print the row as JSON")
-        .needs(kinds);
-    app.output("--plot", o->plot, "FILE", "with --kinds: draw the curves with gnuplot, .svg or .png");
+    app.number("--dropout", o->dropout, 0.0, 0.99, "dropout rate of the probabilities, not with --kinds (default: 0)")
+        .excludes(kinds);
+    const Option limit = app.number("--limit", o->limit, 0.0, 1e6,
+                                    "skip lengths whose call would take more than S seconds (default: 60)", "S")
+                             .needs(kinds);
+    const Option plot =
+        app.output("--plot", o->plot, "FILE", "draw the curves with gnuplot, .svg or .png").needs(kinds);
+    app.flag("--alone", o->alone, "measure only one kind on one length, and print the row as JSON")
+        .needs(kinds)
+        .excludes(limit)
+        .excludes(plot);
     return [o](Bench& bench) { run(bench, *o); };
 }
 

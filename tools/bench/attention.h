@@ -43,12 +43,12 @@ std::int64_t visible_pairs(const SegmentGraph& graph);
 struct AttentionCase {
     std::vector<int> lengths;
     int tokens = 0, heads = 0, size = 64;  // tokens: of all documents together; size: numbers per head
-    std::string precision = "both", mask;
+    std::string precision, mask;
     double dropout = 0;
     // The following members are only for --kinds, which compares kinds of attention.
     Strings kinds;     // names of attention_kinds(), or "all"
     std::string plot;  // path of a picture of the curves; empty: none
-    // true: measure the first kind at the first length, and print only this. false: start a process with `alone` for
+    // true: measure the only kind at the only length, and print only this. false: start a process with `alone` for
     // each kind and length.
     bool alone = false;
     // In seconds. If one forward and backward at some length is predicted to take longer, this length and all later

@@ -20,8 +20,9 @@ namespace masquerade {
 namespace {
 
 // Measures one forward and backward of self-attention of one kind on one document. The input has one row per token,
-// shape.positions rows in all. The input is a parameter, so that the backward also computes its gradient. In the
-// result, "inside_ms" is the time without linear projections, in ms, and "mib" is the peak memory, in MiB.
+// shape.positions rows in all. The rows are looked up in a parameter, so that the backward also computes the gradient
+// of the input. Neither the look-up nor the loss counts as time. In the result, "inside_ms" is the time without linear
+// projections, in ms, and "mib" is the peak memory, in MiB.
 Json row_of(const AttentionKind& kind, const SegmentGraph& graph, const AttentionShape& shape, DType type,
             const Bench& bench) {
     const Device device = bench.common.device;
@@ -42,10 +43,11 @@ Json row_of(const AttentionKind& kind, const SegmentGraph& graph, const Attentio
     const auto step = [&](int number) {
         run_step(tape, "one", 1, number, false, [&] {
             const std::shared_ptr<Companion> stream = companion ? companion->start() : nullptr;
-            Queries queries{rows};
+            Tensor* x = embedding(tape, tape.ints(places), rows, "x");
+            Queries queries{x};
             AttentionContext context{{tape.ints(zeros), tape.ints(places)}, &graph};
             context.companion = stream.get();
-            Tensor* y = (*attention)(tape, queries, {rows, tape.ints(places)}, context);
+            Tensor* y = (*attention)(tape, queries, {x, tape.ints(places)}, context);
             Tensor* weights = tape.constant("weights", {N}, arithmetic_of(type), ones.data());
             p.start_gradients();
             tape.backward(cross_entropy(tape, y, head, nullptr, tape.ints(zeros), weights, "loss"));
@@ -65,7 +67,7 @@ Json row_of(const AttentionKind& kind, const SegmentGraph& graph, const Attentio
         step(2 + i);
         double seconds = 0, products = 0;
         for (const auto& [op, share] : clock.shares()) {
-            if (op == "cross_entropy") continue;
+            if (op == "cross_entropy" || op == "embedding") continue;
             seconds += share.forward + share.backward;
             if (op.rfind("linear", 0) == 0 || op == "query_key_value") products += share.forward + share.backward;
         }
@@ -78,16 +80,17 @@ Json row_of(const AttentionKind& kind, const SegmentGraph& graph, const Attentio
             {"mib", memory}};
 }
 
-// Returns the slope of log y over log x by least squares: the exponent a if y grows as x^a. Only points with x >= 1024
-// count; if there are fewer than two, returns NaN.
-double slope_of(const Curve& c) {
+// Returns, as text, the slope of log y over log x by least squares: the exponent a if y grows as x^a. Only points with
+// x >= 1024 count. Returns "-" if they have no slope, for example because there are fewer than two.
+std::string slope_of(const Curve& c) {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0;
     for (const auto& [length, value] : c.points) {
         if (length < 1024) continue;
         const double a = std::log(length), b = std::log(value);
         n++, x += a, y += b, xx += a * a, xy += a * b;
     }
-    return n < 2 ? NAN : (n * xy - x * y) / (n * xx - x * x);
+    const double slope = (n * xy - x * y) / (n * xx - x * x);
+    return std::isfinite(slope) ? fmt::format("{:.2f}", slope) : "-";
 }
 
 // Returns the x from which curve `of` stays below curve `other`. Between two points, the logarithms are interpolated
@@ -106,15 +109,23 @@ std::optional<double> crossing(const Curve& of, const Curve& other) {
 }  // namespace
 
 void measure_kinds(Bench& bench, const AttentionCase& o) {
+    bench.has_peer = false;
     if (!o.plot.empty()) check_picture(o.plot);
+    if (o.precision == "both")
+        throw BadUsage("--precision is both, expected f32 or bf16, as --kinds measures only one");
     const DType type = storage_of(o.precision);
     AttentionShape shape;
     shape.heads = o.heads ? o.heads : 4, shape.width = shape.heads * o.size;
     const std::vector<int> lengths = o.lengths.empty() ? std::vector<int>{256, 1024, 4096, 16384, 65536} : o.lengths;
     if (o.alone) {
+        if (o.kinds.size() != 1 || o.kinds[0] == "all" || lengths.size() != 1)
+            throw BadUsage("--alone measures one kind on one length: found --kinds ",
+                           fmt::format("{}", fmt::join(o.kinds, ",")), " and ", counted(lengths.size(), "length"),
+                           ", expected such as --kinds luna --lengths 1024");
         shape.positions = lengths[0];
         const SegmentGraph graph = make_mask(o.mask, {{shape.positions, 0}});
-        return write_out(row_of(find_attention(o.kinds[0]), graph, shape, type, bench).dump() + '\n');
+        const Json row = row_of(find_attention(o.kinds[0]), graph, shape, type, bench);
+        return bench.add(row, row.dump() + '\n');
     }
     constexpr const char* form = "{:<12}{:>8}{:>11}{:>11}{:>10}{:>11}\n";
     // Each kind is measured at each length in a new process, because the working memory of ops stays allocated.
@@ -160,11 +171,11 @@ void measure_kinds(Bench& bench, const AttentionCase& o) {
     measure(find_attention("softmax"));
     for (const AttentionKind& kind : attention_kinds())
         if (kind.name != std::string("softmax") && (asked("all") || asked(kind.name))) measure(kind);
-    bench.show(fmt::format("\n{:<12}{:>14}{:>14}{:>26}\n", "", "time ~ N^", "memory ~ N^", "faster than softmax from"));
+    bench.show(fmt::format("\n{:<12}{:>14}{:>14}{:>26}\n", "from 1024 on", "time ~ N^", "memory ~ N^",
+                           "faster than softmax from"));
     for (std::size_t i = 0; i < times.size(); i++) {
         const auto from = crossing(times[i], times[0]);
-        bench.show(fmt::format("{:<12}{:>14.2f}{:>14.2f}{:>26}\n", times[i].name, slope_of(times[i]),
-                               slope_of(memories[i]),
+        bench.show(fmt::format("{:<12}{:>14}{:>14}{:>26}\n", times[i].name, slope_of(times[i]), slope_of(memories[i]),
                                i == 0 ? ""
                                : from ? fmt::format("{:.0f}", *from)
                                       : "never here"));
