@@ -288,6 +288,9 @@ SegmentGraph with_window(SegmentGraph graph, const Window& window) {
     if (window.radius < -1 || window.dilation < 1 || window.stride < 0 || window.globals < 0)
         throw Error("window: radius ", window.radius, ", dilation ", window.dilation, ", stride ", window.stride,
                     ", globals ", window.globals, "; expected at least -1, 1, 0, 0");
+    if (window.reach() > Window::farthest)
+        throw Error("window: radius ", window.radius, " times dilation ", window.dilation, " is ", window.reach(),
+                    ", expected at most ", Window::farthest);
     for (QuerySegment& q : graph.queries) add_window(q, window);
     return graph;
 }

@@ -137,8 +137,14 @@ struct Window {
     int stride = 0;    // rows at any distance that is a multiple of this number are seen, too; 0: off
     int globals = 0;   // the first `globals` rows of a segment see every row, and every row sees them, at any distance
     bool all = false;  // true: the window also limits which rows of other segments are seen
+
+    // The largest distance of a row in the window: radius * dilation. It may be at most `farthest`, so that its sum with
+    // a place fits into an int.
+    std::int64_t reach() const { return std::int64_t(radius) * dilation; }
+    static constexpr std::int64_t farthest = 1 << 30;
 };
-// Returns the graph with `window` set in all query segments.
+// Returns the graph with `window` set in all query segments. Throws Error if a number of the window, or its reach, is
+// out of range.
 SegmentGraph with_window(SegmentGraph graph, const Window& window);
 void add_window(QuerySegment& segment, const Window& window);
 

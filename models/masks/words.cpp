@@ -61,6 +61,10 @@ void MaskWords::read_part(const std::string& text) {
     for (; i < found.size() && found[i] != "sees"; i++)
         read_window(found[i], i + 1 < found.size() ? found[i + 1] : "", part.window);
     if (i > 2 && part.window.radius < 0) refuse("\"" + found[2] + "\" has no effect without window=; add window=N");
+    if (part.window.reach() > Window::farthest)
+        refuse(masquerade::text("window=", part.window.radius, " dilation=", part.window.dilation, " reaches ",
+                                part.window.reach(), " rows to either side; expected at most ", Window::farthest,
+                                "; lower window= or dilation="));
     if (i + 1 == found.size()) refuse("nothing follows \"sees\"; expected rows of the other part, as A[0]");
     // AB has no other part, so every slice must be refused: no word of words_of() begins with a space.
     for (i++; i < found.size(); i++) part.sees.push_back(read_slice(found[i], as_one_ ? ' ' : name == "A" ? 'B' : 'A'));

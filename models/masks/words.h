@@ -13,7 +13,7 @@
 //   KEY    restrictions of RULE: window=3 (rows at most 3 away), dilation=2 (every second row, so that window=3 reaches
 //          6 rows), stride=4 (also every fourth row at any distance), globals=1 (the first row sees all rows and is
 //          seen by all rows of the part), over=all (the restrictions also hold for rows of the other part).
-//          The other keys need window
+//          The other keys need window. The product of window and dilation is at most 2^30
 #pragma once
 #include <string>
 #include <vector>

@@ -333,6 +333,9 @@ TEST_CASE("mask: refuses details that do not fit") {
         CHECK_THROWS_WITH_AS(block_streams_mask(documents, blocks), doctest::Contains("follows block 1"), Error);
     CHECK_NOTHROW(block_streams_mask(documents, {-1, 0, 1, 0, 1}));
     CHECK_THROWS_AS(with_window(full_mask(documents), {2, 0, 0, 0, false}), Error);
+    CHECK_THROWS_WITH_AS(with_window(full_mask(documents), {1 << 16, 1 << 15, 0, 0, false}),
+                         doctest::Contains("is 2147483648, expected at most 1073741824"), Error);
+    CHECK_NOTHROW(with_window(full_mask(documents), {1 << 15, 1 << 15, 0, 0, false}));
 }
 
 TEST_CASE("mask: asked only for some rows, a row sees what it sees among all") {

@@ -92,6 +92,10 @@ TEST_CASE("mask in words: what each rule, slice and window lets a token see") {
         if (i.b != j.b) return i.b ? j.place < 3 || j.place == j.n - 1 : j.place == 1 || j.place == 2;
         return i.b ? j.place <= i.place && far(i, j) <= 1 : far(i, j) <= 1 || i.place == 0 || j.place == 0;
     });
+    expect("A full window=32768 dilation=32768 sees B; B causal window=999999 dilation=2", [](Token i, Token j) {
+        if (i.b != j.b) return !i.b;
+        return i.b ? j.place <= i.place && far(i, j) % 2 == 0 : j.place == i.place;
+    });
 }
 
 TEST_CASE("mask in words: a table says which rows see which, of shorter documents its corner") {
@@ -217,6 +221,8 @@ TEST_CASE("mask in words: a word that says nothing is refused by its name") {
         {"A full; B causal sees A[0x1]", "\"0x1\" is no place"},
         {"A full window=1000000", "\"1000000\" is no number for window"},
         {"A full window=4294967297", "\"4294967297\" is no number for window"},
+        {"A full window=50000 dilation=50000", "reaches 2500000000 rows to either side; expected at most 1073741824"},
+        {"A full dilation=999999 window=999999", "window=999999 dilation=999999 reaches 999998000001 rows"},
         {"A causal window 3", "\"window\" has no number; expected window=3"},
         {"A causal dilation", "\"dilation\" has no number; expected dilation=N"},
         {"A causal stride=3", "\"stride=3\" has no effect without window=; add window=N"},
