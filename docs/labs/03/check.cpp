@@ -110,7 +110,11 @@ std::string seen(int which) {
     last.name = "only the last row has a gradient";
     cases.push_back(result(last));
     const std::string s = wrong(name[which], result(some("", 5, 4)), cases);
-    if (s.empty() || which > 0) return s;
+    if (s.empty()) {
+        const std::string of_other = wrong(name[which], result(some("", 6, 3)), {});
+        return of_other.empty() ? "" : of_other + "that is where D is 3; where D is 4, it is right\n";
+    }
+    if (which > 0) return s;
     const Case equal = with_equal_rows("", 1);
     const Numbers dq = students(equal, 0);
     double along = 0;

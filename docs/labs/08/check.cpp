@@ -105,22 +105,25 @@ std::string seen(int which) {
 std::string of_features() {
     std::mt19937 random(9);
     std::normal_distribution<double> normal;
-    const auto result = [&](const std::string& name, double size_of_x, double size_of_w) {
-        Numbers w(12 * D), x(D), phi(12, garbage), right;
+    const auto result = [&](const std::string& name, double size_of_x, double size_of_w, int count = 12) {
+        Numbers w(std::size_t(count * D)), x(D), phi(std::size_t(count), garbage), right;
         for (double& each : w) each = size_of_w * normal(random);
         for (double& each : x) each = size_of_x * normal(random);
-        features(12, D, w.data(), x.data(), phi.data());
-        for (int m = 0; m < 12; m++) {
+        features(count, D, w.data(), x.data(), phi.data());
+        for (int m = 0; m < count; m++) {
             double dot = 0, square = 0;
             for (int d = 0; d < D; d++)
                 dot += w[std::size_t(m * D + d)] * x[std::size_t(d)], square += x[std::size_t(d)] * x[std::size_t(d)];
-            right.push_back(std::exp(dot - square / 2) / std::sqrt(12.0));
+            right.push_back(std::exp(dot - square / 2) / std::sqrt(double(count)));
         }
         return Result{name, phi, right};
     };
     const std::string s =
         wrong("phi", result("", 1, 1), {result("x is 0", 0, 1), result("w is 0", 1, 0)}, "the formula says");
-    if (s.empty()) return s;
+    if (s.empty()) {
+        const std::string of_other = wrong("phi", result("", 1, 1, 5), {}, "the formula says");
+        return of_other.empty() ? "" : of_other + "that is where M is 5; where M is 12, it is right\n";
+    }
     Numbers w(1, 0), x(1, 1), phi(1, garbage);
     features(1, 1, w.data(), x.data(), phi.data());
     return s + "the feature of x = 1 by w = 0 is " + number(phi[0]) + "\n";
