@@ -47,6 +47,17 @@ inspect op layernorm x=1,2 w=1,1 b=0,0 dy=1,2,3 2> "$folder/error" > /dev/null
 is 'a gradient of another shape' "2 error: inspect op layernorm: dy=1,2,3: expected the shape of y, (1,2)" "$? $(cat "$folder/error")"
 inspect op tanh x=1 z=2 2> "$folder/error"
 is 'an argument too many' "2 error: inspect op tanh: the op has no z; it has x, y" "$? $(cat "$folder/error")"
+every='expected a whole number from -2147483648 to 2147483647'
+refuses 'half a number where a whole one is expected' 2 "embedding: ids: found 0.9, $every" inspect op embedding ids=0.9 w=1,2/3,4
+refuses 'a number that no int holds' 2 "embedding: ids: found 4294967296, $every" inspect op embedding ids=4294967296 w=1,2/3,4
+refuses 'a number of columns' 2 "rotary: columns: found 2.5, $every" inspect op rotary x=1,2 columns=2.5
+for heads in 1.9 -1 0 70000; do
+    refuses "$heads heads" 2 'attention: heads: found '"$heads, expected a whole number from 1 to 65536" \
+        inspect op attention q=1,2 kv=1,2,3,4 heads=$heads
+done
+dropped() { inspect "$@" op dropout x=1,2,3,4,5,6,7,8 rate=0.5; }
+is 'an op that draws: the seed is 1 unless one is given' "$(dropped --seed 1)" "$(dropped)"
+is 'an op that draws: another seed' differs "$([ "$(dropped --seed 2)" = "$(dropped)" ] || echo differs)"
 inspect op coupling x=2,3 2> "$folder/error"
 is 'a missing argument whose shape is not stated' 2 $?
 
@@ -68,6 +79,8 @@ gradients 'unilm, other forms' 30 unilm pre_norm=true rotary=false embedding=16 
 gradients 'unilm, wider' 60 unilm layers=4 width=48 heads=4 gelu=tanh
 gradients seq2seq 60 seq2seq
 gradients classify 30 classify
+# Rounding errors of a gradient that is small only because its parts cancel.
+gradients 'a flow of two latents' 30 univae layers=2 width=2 heads=1 inner=3 latent_layers=1 latent=flow latent_size=2 flow_actnorm=true flow_linear=lu
 gradients flow 14 flow flow_steps=2 flow_width=8 batch_rows=16
 gradients 'classify, asked anywhere' 30 classify task=recall pairs=2 length=12
 gradients 'seq2seq, diffusion' 60 seq2seq objective=diffusion dropout=0.1 attention_dropout=0.1
@@ -145,6 +158,18 @@ if command -v gnuplot > /dev/null; then
     is 'curves: are there' 1 "$(grep -c '</svg>' "$folder/c.svg")"
     refuses 'curves: a number that is not' 2 '--numbers: no log has lsos; there are kl, loss, step' inspect plot "$folder/run" --numbers lsos --out "$folder/c.svg"
 fi
+# A program in gnuplot's place, whose picture is the text that it is given.
+mkdir "$folder/bin"
+printf '#!/bin/sh\ncat\necho "</svg>"\n' > "$folder/bin/gnuplot"
+chmod +x "$folder/bin/gnuplot"
+mkdir -p "$folder/both/step-000002"
+printf '%s\n' '{"step":10,"held_out_loss":9}' '{"step":20,"tokens":200,"loss":5}' '{"step":30,"held_out_loss":8}' \
+    '{"step":40,"tokens":600,"loss":4}' '{"step":40,"held_out_loss":7}' '{"step":50,"held_out_loss":6}' > "$folder/both/log.jsonl"
+PATH=$folder/bin:$PATH inspect plot "$folder/both" --over tokens --out "$folder/c.svg" > "$folder/log" 2>&1
+is 'curves over tokens: held-out numbers stand between the lines of training, and beyond the last' \
+    '100 9 400 8 600 7 800 6 e 200 5 600 4 e' "$(grep -E '^([0-9. ]+|e)$' "$folder/c.svg" | xargs)"
+PATH=$folder/bin:$PATH refuses 'curves over what the log has not' 1 'holds no number over seconds' \
+    inspect plot "$folder/both" --over seconds --out "$folder/c.svg"
 refuses 'curves: no picture' 2 'ends neither in .svg nor in .png' inspect plot "$folder/run" --out "$folder/c.txt"
 # ---- pictures of a step ----
 inspect program --memory "$folder/m.svg" --timeline "$folder/t.json" > "$folder/log"
@@ -165,6 +190,11 @@ if command -v dot > /dev/null; then
     is 'graph: a box for each op' "$(grep -cE '^#[0-9]+ ' "$folder/log")" "$(grep -c 'class="node"' "$folder/g.svg")"
     is 'graph: lines that bring gradients back, and scopes' 1 "$(($(grep -c 'stroke="#2b5d8a"' "$folder/g.svg") > 20 && $(grep -c 'class="cluster"' "$folder/g.svg") > 8))"
 fi
+refuses 'memory: no plan' 2 'plan_memory=false makes none' inspect program plan_memory=false --memory "$folder/none.svg"
+for option in --time "--timeline $folder/none.json"; do
+    refuses "$option of ops whose values are written" 2 'cannot be combined' inspect program $option --dump "$folder/none"
+done
+is 'what is refused writes nothing' '' "$(ls -d "$folder"/none* 2> /dev/null)"
 refuses 'graph: no picture' 2 'ends neither in .svg nor in .png' inspect program --graph "$folder/g.txt"
 for i in $(seq 60); do printf 'the %d cats see %d <dogs>\t<b>%d\n' $((i % 7)) $((i % 5)) $((i % 2)); done > "$folder/labelled.txt"
 cut -f 1 "$folder/labelled.txt" > "$folder/lines.txt"
@@ -180,6 +210,10 @@ is 'a page on a run: two colours, and words as they stand' '2 0' \
 is 'a page on a run: nothing from elsewhere' 0 "$(grep -o 'src=\|href=' "$folder/r.html" | wc -l)"
 inspect report "$folder/lm" --out "$folder/r.html" 2> "$folder/log"
 is 'a page on a run without latents: settings, curves and attention' 3 "$(grep -o '<section>' "$folder/r.html" | wc -l)"
+for run in lm flow; do
+    refuses "a page on $run: --data" 2 'gives the sentences of a univae with latents' inspect report "$folder/$run" --data "$folder/none" --out "$folder/none.html"
+done
+refuses 'a page on a run: no such file' 1 "$folder/none" inspect report "$folder/univae" --data "$folder/none" --out "$folder/none.html"
 refuses 'a page on no run' 1 'none' inspect report "$folder/none"
 # ---- attention maps: which row reads which ----
 # maps FILE: prints a line for each attention: its path, how many rows and fields its mean map has, and how many rows do
@@ -193,6 +227,9 @@ for svg in re.findall(r'<svg.*?</svg>', open(sys.argv[1]).read(), re.S):
     if fields: print(re.search('<title>([^,<]*)', svg)[1], len(sums), len(fields), sum(abs(sum(s) - 1) > 0.005 * len(s) + 1e-9 for s in sums.values()))
 END
 }
+printf 'dogs see\t<b>0\n' | cat - "$folder/labelled.txt" > "$folder/first.txt"
+inspect report "$folder/univae" --data "$folder/first.txt" --limit 20 --out "$folder/r.html" 2> "$folder/log"
+is 'a page on a run: the attention in the first line of the file' 'encoder.layer.0.attention 4' "$(maps "$folder/r.html" | head -n 1 | cut -d ' ' -f 1,2)"
 inspect attention "$folder/univae" --text 'the 1 cats see' --out "$folder/a.html" 2> "$folder/log"
 is 'attention of a univae: status' 0 $?
 n=$(maps "$folder/a.html" | awk 'NR == 1 { print $2 }') m=$((n - 1)) # n rows of the encoder, m of the decoder
@@ -217,6 +254,8 @@ refuses 'attention of no run' 2 '--text needs RUN: give both' inspect attention 
 ./train seq2seq width=16 heads=2 inner=32 layers=1 --steps 1 --threads 1 --data "$folder/labelled.txt" --out "$folder/pairs" > "$folder/log" 2>&1
 refuses 'attention of half a pair' 2 'reads pairs; expected source<TAB>target' inspect attention "$folder/pairs" --text abc
 refuses 'attention without probabilities' 2 'its kind of attention has no probabilities to draw' inspect attention "$folder/linear" --out "$folder/a.html"
+refuses 'a window that reaches too far' 2 'window=50000 dilation=50000 reaches 2500000000 rows' \
+    inspect mask 'A full window=50000 dilation=50000' --source 4 --target 0
 refuses 'a mask in words that say nothing' 2 'mask "A ful": "ful" is no rule; expected full, causal' inspect mask 'A ful'
 refuses 'a place that no number holds' 2 '"-99999999999999999999" is no place' inspect mask 'A full; B causal sees A[-99999999999999999999]'
 refuses 'a mask in words without B' 2 '5 rows of part B, which is not named' inspect mask 'A full'

@@ -17,6 +17,7 @@ cut -f 1 pairs.tsv > lines.txt
 small='width=16 heads=2 inner=32 vocabulary=80 batch_tokens=100 max_length=16 layers=1 --steps 2 --threads 1 --device cpu'
 train unilm $small --data pairs.tsv --dev held.tsv --out run > log 2>&1 || cat log
 train lm $small --data lines.txt --out judge > log 2>&1 || cat log
+train univae ${small/layers=1/layers=2 latent_layers=1} --data pairs.tsv --dev held.tsv --out vae > log 2>&1 || cat log
 cp -r "$golden/bert_google" model
 printf 'a\tb\n' > replaced
 echo layers=1 > settings
@@ -42,7 +43,8 @@ inspect program	--graph	inspect program lm
 inspect program	--memory	inspect program lm
 inspect program	--timeline	inspect program lm
 inspect plot	--out	inspect plot run judge
-inspect report	--out	inspect report run --data other.tsv
+inspect report	--out	inspect report run
+inspect report	--out	inspect report vae --data other.tsv
 inspect report	--out	inspect report run/step-000002
 inspect checkpoint	--logits	inspect checkpoint model --tokens vocab
 bench	--save	bench tokenizer --text lines.txt --vocab vocab

@@ -111,25 +111,33 @@ int main(int argc, char** argv) {
         program = app.command("program", "one training step of a small model as a list of ops, forward and backward");
         program.value("words", step.words, "[MODEL] [KEY=VALUE ...]",
                       "a model (default: univae) and settings, as for ./train; other settings make it small");
-        program.output("--dump", step.dump, "DIR", "write every value and gradient to this folder");
-        program.flag("--time", step.time, "print the time of each op instead of the program");
+        const Option dump = program.output("--dump", step.dump, "DIR", "write every value and gradient to this folder");
+        program
+            .flag("--time", step.time,
+                  "print the time of each op instead of the program; not with --dump, which takes time")
+            .excludes(dump);
         program.output("--graph", step.graph, "FILE", "draw the graph of the ops with Graphviz, .svg or .png");
         program.output("--memory", step.memory, "FILE", "draw the blocks of memory over the step, as an SVG");
-        program.output("--timeline", step.timeline, "FILE",
-                       "write when each op ran, as JSON for chrome://tracing or ui.perfetto.dev");
+        program
+            .output("--timeline", step.timeline, "FILE",
+                    "write when each op ran, as JSON for chrome://tracing or ui.perfetto.dev; not with --dump")
+            .excludes(dump);
         plot =
             app.command("plot", "draws the curves of runs with gnuplot, one plot for each quantity in their log.jsonl");
         plot.input("runs", curves.runs, "RUN ...", "run folders").required();
         plot.value("--numbers", curves.numbers, "NAME,...",
                    "loss, held_out_loss, learning_rate and so on (default: the losses and other numbers of the model)")
             .list();
-        plot.choice("--over", curves.x, {"step", "tokens", "seconds"}, "step (default), tokens or seconds");
+        plot.choice(
+            "--over", curves.x, {"step", "tokens", "seconds"},
+            "step (default), tokens or seconds; those of held-out numbers, which have only a step, are interpolated");
         plot.output("--out", curves.out, "FILE", "the picture, .svg or .png (default: curves.svg)");
         report = app.command("report", "writes a page on a run: curves, what its latents hold, what it generates");
         report.input("run", of_run.run, "RUN", "run folder, or one of its checkpoints").required();
         report.output("--out", of_run.out, "FILE", "the page (default: report.html)");
         report.input("--data", of_run.data, "FILE",
-                     "text to use instead of the held-out text; text<TAB>label colours the latents by label");
+                     "univae with latents: sentences to use instead of the held-out ones; text<TAB>label colours the "
+                     "latents by label");
         report.number("--limit", of_run.limit, 2, 100000, "maximum number of lines (default: 400)");
         checkpoint = app.command("checkpoint", "lists the tensors of a checkpoint, or saves it for Hugging Face");
         checkpoint
@@ -156,7 +164,7 @@ int main(int argc, char** argv) {
         if (attention.chosen()) read.run.empty() ? list_attention() : draw_attention(read);
         if (models.chosen()) list_models();
         if (gradients.chosen()) describes_model(words) ? check_model(words, common.seed) : check_ops(words);
-        if (op.chosen()) run_op(name, words);
+        if (op.chosen()) run_op(name, words, common.seed);
         if (program.chosen()) print_program(step, common.seed);
         if (checkpoint.chosen()) inspect_checkpoint(shown, common.seed);
     };

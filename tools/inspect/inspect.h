@@ -15,7 +15,7 @@ class Run;
 
 // ./inspect program: runs one training step of a small model, and prints the tape or the time of each op. Each path
 // that is not empty requests an output:
-//   dump      every value and gradient, into this folder
+//   dump      every value and gradient, into this folder; not with `timeline` or `time`, as writing takes time
 //   graph     the ops as a graph, drawn by Graphviz
 //   memory    the blocks of memory over the step, as a picture
 //   timeline  when each op ran, as a trace for Chrome or Perfetto
@@ -35,8 +35,9 @@ void check_model(const Strings& words, std::uint64_t seed);
 
 // ./inspect op: runs an op of ops.h in double, on the CPU, and prints what it writes. Each word is NAME=VALUE: a tensor
 // "x=1,2/3,4" with its rows, a list of integers, a number, or a name such as kind=tanh. If a gradient such as dy is
-// among the words, the backward runs, too. Throws BadUsage if a word is missing, or if the op has no use for it.
-void run_op(const std::string& op, const Strings& words);
+// among the words, the backward runs, too. Dropout draws its random numbers from `seed`. Throws BadUsage if a word is
+// missing, if the op has no use for it, or if a number that must be whole is not.
+void run_op(const std::string& op, const Strings& words, std::uint64_t seed);
 
 // ./inspect plot: draws the numbers in the logs of runs.
 struct PlotSettings {
@@ -46,7 +47,8 @@ struct PlotSettings {
 void plot_runs(const PlotSettings& settings);
 std::string name_of_folder(const std::string& path);  // last name in the absolute path: "a" for "runs/a/"
 using Curves = std::map<std::string, Points>;         // name of a number in the log -> its points (x, y)
-// Returns the curves of all numbers in the log.jsonl at `path`, over the number `x`, such as "step".
+// Returns the curves of all numbers in the log.jsonl at `path`, over the number `x`, such as "step". For a line that has
+// a step but no x, as a held-out line has no "tokens", x is interpolated from the steps of the lines that have it.
 Curves curves_of(const std::string& path, const std::string& x);
 // Whether a number of log.jsonl says something about the model, and not only about the progress, the speed or the
 // memory of the training.
@@ -66,7 +68,8 @@ std::string attention_section(const std::string& pictures);
 
 // ./inspect report: writes a page about a run.
 struct ReportSettings {
-    // data: a file to use instead of the held-out text; a line may have a label after a tab
+    // data: for a univae with latents that is not conditional: a file of sentences to use instead of the held-out text;
+    // a line may have a label after a tab
     std::string run, data, out = "report.html";
     int limit = 400;
 };

@@ -66,7 +66,8 @@ Stated stated_by_ops(OpNumber op, const std::string& name) {
 // The words NAME=VALUE of the command line, and the tensors and lists that are made from them.
 class OnNumbers {
   public:
-    OnNumbers(const std::string& op, const Strings& words) : program_("inspect op " + op + ": ") {
+    OnNumbers(const std::string& op, const Strings& words, std::uint64_t seed)
+        : program_("inspect op " + op + ": "), seed_(seed) {
         for (const std::string& word : words) {
             const std::size_t equals = word.find('=');
             if (equals == word.npos || equals == 0)
@@ -150,7 +151,16 @@ class OnNumbers {
         const std::string* text = word(name);
         return text ? numbers_in(name, *text).first.at(0) : otherwise;
     }
-    int integer(const std::string& name, int otherwise) { return int(number(name, otherwise)); }
+    // Returns x, a number of the word `name`, as an int. Throws BadUsage if x is not a whole number in this range.
+    int whole(const std::string& name, double x, int least = std::numeric_limits<int>::min(),
+              int most = std::numeric_limits<int>::max()) const {
+        if (!(x >= least && x <= most && x == std::floor(x)))
+            throw BadUsage(program_, name, ": found ", fmt::format("{}", x), ", expected a whole number from ", least,
+                           " to ", most);
+        return int(x);
+    }
+    int integer(const std::string& name, int otherwise) { return whole(name, number(name, otherwise)); }
+    int count(const std::string& name, int otherwise) { return whole(name, number(name, otherwise), 1, 65536); }
     int choice(const std::string& name, const Strings& names) {
         const std::string* text = word(name);
         if (!text) return 0;
@@ -274,7 +284,7 @@ class OnNumbers {
         const std::string* text = word(name);
         std::vector<int> list;
         if (text)
-            for (double x : numbers_in(name, *text).first) list.push_back(int(x));
+            for (double x : numbers_in(name, *text).first) list.push_back(whole(name, x));
         else
             for (std::int64_t i = 0; !inputs_.empty() && i < inputs_[0].rows(); i++) list.push_back(int(i));
         lists_.push_back(list);
@@ -295,17 +305,17 @@ class OnNumbers {
     }
     void read(RowNames& rows, const std::string&) { read(rows.document, "document"), read(rows.position, "position"); }
     void read(DropoutRule& rule, const std::string&) {
-        rule = {float(number("rate", 0)), make_stream(1, "example", 0)};
+        rule = {float(number("rate", 0)), make_stream(seed_, "example", 0)};
     }
     void read(SegmentGraph& graph, const std::string&) {
         const std::string* mask = word("mask");
         if (graph_.queries.empty()) graph_ = make_mask(mask ? *mask : "bert", {{int(inputs_.at(0).rows()), 0}});
         graph = graph_;
     }
-    void read(AttentionRule& rule, const std::string&) { rule.heads = heads_ = integer("heads", 1); }
+    void read(AttentionRule& rule, const std::string&) { rule.heads = heads_ = count("heads", 1); }
     void read(StateRule& rule, const std::string&) {
-        rule.heads = heads_ = integer("heads", 1);
-        rule.slots = integer("slots", 1);
+        rule.heads = heads_ = count("heads", 1);
+        rule.slots = count("slots", 1);
         rule.pack = StatePack(choice("packs", {"sum", "gated", "exponential", "pair"}));
         rule.read = StateRead(choice("read", {"linear", "kernel", "attend"}));
         rule.scale = number("scale", 1);
@@ -313,14 +323,14 @@ class OnNumbers {
     }
     void read(LshRule& rule, const std::string& name) {
         read(rule.attention, name);
-        rule.rounds = integer("rounds", 1), rule.buckets = integer("buckets", 2), rule.chunk = integer("chunk", 1);
+        rule.rounds = count("rounds", 1), rule.buckets = count("buckets", 2), rule.chunk = count("chunk", 1);
     }
     void read(SinkhornRule& rule, const std::string&) {
-        rule.heads = integer("heads", 1), rule.block = block_ = integer("block", 1);
+        rule.heads = count("heads", 1), rule.block = block_ = count("block", 1);
         rule.iterations = integer("iterations", 1), rule.temperature = number("temperature", 1);
     }
     void read(CodeRule& rule, const std::string&) {
-        rule.groups = integer("groups", 1), rule.decay = number("decay", rule.decay), rule.dead = number("dead", 0);
+        rule.groups = count("groups", 1), rule.decay = number("decay", rule.decay), rule.dead = number("dead", 0);
     }
     void read(OptimiserRule& rule, const std::string&) {
         rule.beta1 = number("beta1", rule.beta1), rule.beta2 = number("beta2", rule.beta2), rule.eps = number("eps", 0);
@@ -328,6 +338,7 @@ class OnNumbers {
     }
 
     std::string program_;  // the beginning of all messages
+    std::uint64_t seed_;   // of dropout
     std::map<std::string, std::string> words_;
     Strings seen_;           // the names that the op asks for, in order
     std::deque<Held> held_;  // a deque, because views and paths must not move
@@ -345,8 +356,8 @@ class OnNumbers {
 
 }  // namespace
 
-void run_op(const std::string& op, const Strings& words) {
-    OnNumbers example(op, words);
+void run_op(const std::string& op, const Strings& words, std::uint64_t seed) {
+    OnNumbers example(op, words, seed);
     bool found = false;
     for (const char* end : {"", "_forward", "_backward"}) {
         if (ends_with(end, "backward") && !(found && example.backward)) continue;

@@ -173,6 +173,9 @@ void print_times(const Clock& clock, int steps) {
 void print_program(const ProgramSettings& s, std::uint64_t seed) {
     if (!s.graph.empty()) check_picture(s.graph, dot);
     SmallStep step(s.words, seed);
+    if (!s.memory.empty() && !step.settings->train.plan_memory)
+        throw BadUsage(
+            "--memory draws the plan of the memory, and plan_memory=false makes none: leave out one of them");
     Clock clock;
     Timeline timeline;
     std::unique_ptr<Dump> dump;

@@ -228,26 +228,32 @@ std::string vectors(FlowRun& run, int limit, std::uint64_t seed) {
 void write_report(const ReportSettings& s, std::uint64_t seed, Device device) {
     const Family& kind = family_of_run(s.run);
     const auto run = kind.load(s.run, false, device);
+    auto* const univae = dynamic_cast<UniVaeRun*>(run.get());
+    const bool latent = univae && univae->model.options.latent_layers > 0 && !univae->model.options.conditional;
+    if (!s.data.empty() && !latent)
+        throw BadUsage("--data gives the sentences of a univae with latents and conditional=false; ", s.run,
+                       " is none: leave out --data");
     std::string body = section("The run", fmt::format("{}: {}; step {}.", kind.name, run->description(), run->step),
                                settings(*run, kind)) +
                        section("Training", "Over the steps.", curves(s.run));
     TrainingText text = read_again(origin_of(run->run_json, s.run + "/run.json"));
-    const TrainingText one = first_line(text);
+    const Text given = s.data.empty() ? Text() : read_text(s.data);
+    // A run of pairs keeps its own pair here, because the lines that are given have labels and no targets.
+    const TrainingText one = given.source.empty() || text.origin.pairs
+                                 ? first_line(text)
+                                 : given_line(given.source[0], TextKind::sentences, "--data");
     if (const std::string pictures = attention_pictures(*kind.load(s.run, false, Device::cpu), one, false);
         !pictures.empty())
         body += attention_section(pictures);
-    if (auto* of = dynamic_cast<UniVaeRun*>(run.get()); of && of->model.options.latent_layers > 0) {
+    if (latent) {
         text.held_out_targets.clear();  // the targets of pairs are not labels; only --data has labels
         if (!text.train_targets.empty()) text.train = text.train_targets;
-        if (!s.data.empty()) {
-            const Text other = read_text(s.data);
-            text.held_out = other.source, text.held_out_targets = other.target;
-        }
+        if (!s.data.empty()) text.held_out = given.source, text.held_out_targets = given.target;
         for (Strings* lines : {&text.held_out, &text.held_out_targets})
             lines->resize(std::min(lines->size(), std::size_t(s.limit)));
         if (text.held_out.empty()) throw BadInput("there is no held-out sentence to show; give --data FILE");
-        of->load_prior();
-        if (!of->model.options.conditional) body += latents(*of, text, s, seed);
+        univae->load_prior();
+        body += latents(*univae, text, s, seed);
     }
     if (auto* of = dynamic_cast<FlowRun*>(run.get())) body += vectors(*of, s.limit, seed);
     replace_file(s.out, page(name_of_folder(s.run), body));
