@@ -103,8 +103,10 @@ MASQUERADE_API int masquerade_generate(masquerade_run* run, const char* const* l
 /* Returns for each line -log p in nats, and the number of its predicted tokens: FLOAT64 (count, 2). A line is a text, or
  * source<TAB>target. Which p: for a univae, an estimate by `importance` samples of the latents (with free_length=true, p
  * is conditional on the length of the text, or on that of the source); for masked diffusion, an upper bound, estimated by
- * random canvases; otherwise the loss of the first objective that reads such lines. If this objective hides tokens (mlm,
- * plm), only the hidden ones count. The sums over held-out lines are what ./evaluate prints.
+ * random canvases, with -log p of the length if the run draws it (canvas=drawn, any-order) and has its probabilities
+ * (lengths.txt or the objective gaps); otherwise the loss of the first objective that reads such lines and predicts
+ * tokens. If this objective hides tokens (mlm, plm), only the hidden ones count. The sums over held-out lines are what
+ * ./evaluate prints, which counts -log p of the length apart.
  * Estimates depend on the index of a line in `lines`. Options: importance (default 20), seed (of estimates; default 1). */
 MASQUERADE_API int masquerade_score(masquerade_run* run, const char* const* lines, size_t count,
                                     const char* const* options, masquerade_array* scores);

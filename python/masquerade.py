@@ -378,8 +378,9 @@ class Run(_Opened):
 
     def score(self, lines: Iterable[str], **options: Option) -> np.ndarray:
         """Returns -log p of each line in nats, and the number of its predicted tokens: float64 (lines, 2). A line is a
-        text, or source<TAB>target. For a univae and for masked diffusion, this is an estimate, whose random numbers depend
-        on the index of the line. Options: importance (samples for a univae), seed."""
+        text, or source<TAB>target. For a univae, this is an estimate; for masked diffusion, an estimate of an upper bound,
+        which includes -log p of the length if the run draws it. The random numbers of an estimate depend on the index of
+        the line. Options: importance (samples for a univae), seed."""
         return _array_from("score", self._handle, *_given(lines), _options(options))
 
     def score_tokens(self, line: str, **options: Option) -> List[Tuple[str, float]]:

@@ -125,7 +125,8 @@ END
 )"
     # Scores of held-out lines are what ./evaluate prints.
     head -n 20 lines > held.txt && head -n 20 pairs.tsv > held.tsv
-    for measured in 'lm lm.loss' 'both unilm.loss' 'seq2seq seq2seq.loss' 'hidden diffusion.bound' 'univae-gaussian nll_token' 'univae-vmf nll_token'; do
+    for measured in 'lm lm.loss' 'both unilm.loss' 'seq2seq seq2seq.loss' 'hidden diffusion.sentence+diffusion.length' \
+        'univae-gaussian nll_token' 'univae-vmf nll_token'; do
         set -- $measured
         file=held.txt && [ $1 = both ] || [ $1 = seq2seq ] && file=held.tsv
         "$root/evaluate" $1 --device cpu --data $file --json > out.json 2> /dev/null
@@ -136,8 +137,10 @@ import masquerade
 folder, run, key, file = sys.argv[1:]
 scores = masquerade.Run.open(f"{folder}/{run}").score(open(f"{folder}/{file}").read().splitlines())
 nats, tokens = scores.sum(axis=0)
-measured = json.load(open(f"{folder}/out.json"))[key]["value"]
-print(0 if abs(nats / tokens - measured) < 1e-9 else f"{nats / tokens} against {measured}")
+table = json.load(open(f"{folder}/out.json"))
+measured = sum(table[one]["value"] for one in key.split("+"))
+mean = nats / (len(scores) if "sentence" in key else tokens)
+print(0 if abs(mean - measured) < 1e-9 else f"{mean} against {measured}")
 END
 )"
     done

@@ -129,8 +129,9 @@ class Run {
     // The usual vectors, for example as the input of a classifier.
     Vectors features(const Strings& lines) const { return vectors(lines, {}); }
     // Returns how much the model is surprised by each line, as ./evaluate measures it: the loss of the first objective
-    // that can read the lines or, in masked diffusion, its bound; in UniVAE, an estimate by `importance` samples. Line
-    // i has the random numbers that `seed` and i determine. Throws BadUsage if the model has no such number.
+    // that can read the lines and predicts tokens or, in masked diffusion, its bound, with -log p of the length if the
+    // run draws it; in UniVAE, an estimate by `importance` samples. Line i has the random numbers that `seed` and i
+    // determine. Throws BadUsage if the model has no such number.
     virtual LineScores scores(const Strings& lines, int importance, std::uint64_t seed) const;
     // Evaluates the run, usually on held-out data (models/runs/measures.h).
     virtual Measures measures(const Measuring& how) = 0;

@@ -37,8 +37,12 @@ LineScores TargetRun::scores(const Strings& lines, int, std::uint64_t seed) cons
     if (lines.empty()) return {};
     const bool pairs = !at_tabs({lines[0]}).right[0].empty();
     const Split split = split_alike(lines, pairs, ", as line 1 is");
+    const auto counts = [](const ObjectiveMixture::Part& p) { return p.objective->has(Objective::counts); };
+    if (std::all_of(mixture.parts.begin(), mixture.parts.end(), counts))
+        throw BadUsage("a run of objective=", this->objective(), " has no likelihood of a line: it predicts how many ",
+                       "tokens are missing, and not which; expected a run with another objective as well");
     const auto part = std::find_if(mixture.parts.begin(), mixture.parts.end(), [&](const ObjectiveMixture::Part& p) {
-        return pairs || !p.objective->has(Objective::pairs);
+        return !counts(p) && (pairs || !p.objective->has(Objective::pairs));
     });
     if (part == mixture.parts.end()) refuse_sentences("the text");
     const Objective& objective = *part->objective;
@@ -47,7 +51,8 @@ LineScores TargetRun::scores(const Strings& lines, int, std::uint64_t seed) cons
     if (objective.has(Objective::bound)) {
         for (const Sentence& s : read) {
             const LikelihoodBound one = bound(objective, {&s}, seed);
-            all.push_back({one.per_document, int(one.tokens), {}, {}});
+            const double length = knows_length(objective) ? length_cost({&s}) : 0;
+            all.push_back({one.per_document + length, int(one.tokens), {}, {}});
         }
         return all;
     }

@@ -200,7 +200,7 @@ Measures TargetRun::measures(const Measuring& how) {
                 add(".orders", found, "nats/token", text("the same, by ", how.orders, " random orders of each text"),
                     {least, most});
             }
-            if (length_given && (counter() || !lengths_.empty()))
+            if (knows_length(objective))
                 add(".length", length_cost(all), "nats/sentence", "-log p of the length, mean");
             continue;
         }

@@ -255,6 +255,10 @@ class TargetRun : public Run {
     // Whether the setting canvas is drawn: for this objective, which has the trait `bound`, or for diffusion().
     bool draws_length(const Objective& objective) const;
     bool draws_length() const { return diffusion() && draws_length(*diffusion()); }
+    // Whether draws_length(), and the run has a law of the lengths: length_cost() is then a part of -log p.
+    bool knows_length(const Objective& objective) const {
+        return draws_length(objective) && (counter() || !lengths_.empty());
+    }
     // Returns the largest number of places, with one for [SEP].
     int places() const { return common().places(continues()); }
     void count_lengths(const SentenceList& all);
