@@ -144,6 +144,32 @@ print(0 if abs(mean - measured) < 1e-9 else f"{mean} against {measured}")
 END
 )"
     done
+    # The attention of a line, whether it is a text or a pair, leaves the run as it was.
+    cp -r hidden unmeasured && rm unmeasured/lengths.txt
+    is 'attention changes no run' ok "$(cd "$root" && "$python" - "$folder" $runs unmeasured 2>&1 <<'END' | grep -vE '^(note|warning): '
+import sys
+sys.path.insert(0, "python")
+import masquerade
+
+def tried(work):
+    try:
+        return work()
+    except masquerade.Error as error:
+        return str(error)
+
+for name in sys.argv[2:]:
+    run = masquerade.Run.open(f"{sys.argv[1]}/{name}")
+    lines = ["red box", "green cup\tlamp bell"]
+    all_of = lambda: [tried(lambda: run.generate(count=2)), tried(lambda: run.score(lines[:1]).tolist())] + [
+        tried(lambda: run.generate([line])) for line in lines]
+    before = all_of()
+    for line in lines:
+        tried(lambda: run.attention(line))
+        if all_of() != before:
+            print(name, repr(line), before, all_of())
+print("ok")
+END
+)"
     is 'the page and the notebooks' "$(printf 'docs/%s cells\n' 'library.md: 6' 'notebooks/a_mask.ipynb: 7' 'notebooks/latent_space.ipynb: 7')" \
         "$(cd "$root" && "$python" tests/library/page.py docs/library.md docs/notebooks/*.ipynb 2> "$folder/page.err"; grep -vE '^(note|warning): ' "$folder/page.err" | tail -n 5)"
     is 'threads, forks, Ctrl-C, copies and wrong arguments in Python' ok \

@@ -254,6 +254,12 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
         CHECK(run.reading_options().target_type == target);
         CHECK(run.reading_options().longest == run.settings.max_target);
         CHECK(run.reading_options().causal != prefix);
+        // A trained run that reads another text, as for a map of its attention, stays what it was trained to be.
+        TrainingText texts = questions();
+        texts.train_targets.clear(), texts.held_out_targets.clear();
+        run.step = 1;
+        run.task(texts);
+        CHECK_FALSE(run.continues());
     }
     UniLmRun run(tiny_unilm("unilm"), words);
     TrainingText text = questions();
