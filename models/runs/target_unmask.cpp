@@ -184,7 +184,7 @@ StoredCanvases TargetRun::with_gaps(const MaskedCanvas& text, const Vectors& mis
     for (std::size_t sample = 0; sample < all.size(); sample++) {
         MaskedCanvas& c = all[sample];
         c.tokens.clear();
-        int room = std::min(places() - int(text.tokens.size()), o.maximum - 1);
+        int room = places() - int(text.tokens.size());
         for (std::size_t i = 0; i < text.tokens.size(); i++) {
             const Numbers law = length_law(missing.at(i), {0, room});
             const double u = sampling_draw(seed, source.name, sample, i, "generate.length");
@@ -345,10 +345,13 @@ RunWriter TargetRun::unmask_writer(const Writing& how, const SearchOptions& opti
     if (!unmasks() && !how.from_canvas)
         throw BadUsage(no_lengths, ": give lines with a [MASK] for each token to write (--canvas)");
     unmask({}, options, how.seed);  // checks the options now, before input lines are read
-    if (how.from_canvas && !counter() && (options.minimum > 0 || options.maximum != longest_target))
+    if (how.from_canvas && (options.minimum > 0 || options.maximum != longest_target))
         throw BadUsage(options.minimum > 0 ? "--minimum" : "--maximum",
-                       ": a text has as many tokens as its canvas (--canvas): leave it out");
-    how.expect_room(places(), "max_target, or max_length of a text");
+                       counter() ? ": the number of tokens follows from the canvas (--canvas) and the model"
+                                 : ": a text has as many tokens as its canvas (--canvas)",
+                       ": leave it out");
+    // A canvas of a drawn length ends with a visible [SEP]; otherwise, the end may stay unwritten.
+    how.expect_room(places() - draws_length(), "max_target, or max_length of a text");
     if (how.show_rounds && how.scores) throw BadUsage("--show-rounds shows no scores: leave out --scores");
     return {how.count, [=, told = false](const Strings& lines, std::uint32_t first) mutable {
                 const Split split = at_tabs(lines);

@@ -472,6 +472,19 @@ TEST_CASE("unmask run: what cannot be written, and options of other runs, are re
     }
     CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(filled); }), "can write (max_target");
     CHECK_SAYS(message_of<BadUsage>([&] { lm->writer(filled); }), "can write (max_length less one)");
+    const auto counts = run_of("diffusion:1,gaps:1", true, DiffusionRule::drawn);
+    for (const Writing& how : {longest, shortest})
+        CHECK_SAYS(message_of<BadUsage>([&] { counts->writer(how); }),
+                   "the number of tokens follows from the canvas (--canvas) and the model: leave it out");
+    // A target of 12 places has 12 tokens without an end, or 11 if its length is drawn.
+    filled.search.minimum = 12;
+    pairs->writer(filled);
+    for (const auto& run : {drawn.get(), counts.get()})
+        CHECK_SAYS(message_of<BadUsage>([&] { run->writer(filled); }), "--minimum 12 is more than the 11 tokens that");
+    filled.search.minimum = 11;
+    filled.show_rounds = true;
+    for (const auto& run : {drawn.get(), counts.get()})
+        CHECK(written(*run, filled, {"who?"}).find("\n 11 ") != std::string::npos);
     Writing backward;
     backward.backward = true;
     CHECK_SAYS(message_of<BadUsage>([&] { pairs->writer(backward); }), "does not train to generate what precedes");
@@ -649,8 +662,6 @@ TEST_CASE("unmask run: a text without [MASK] gets as many as are missing before 
         const Numbers law = length_law(missing[0], {0, places - 1 - int(words.size())});
         for (std::size_t n = 0; n < law.size(); n++)
             CHECK(std::abs(seen[n] - 600 * std::exp(law[n])) < 5 + 4 * std::sqrt(600 * std::exp(law[n])));
-        o.samples = 0, o.maximum = 3;
-        CHECK(run->unmask(pointers_to(sources), o, 1, {start}).at(0).at(0).tokens.size() <= words.size() + 2);
         // An empty line is a text from which all tokens are missing.
         CHECK(run->canvas_of("", 0).tokens == Tokens{sep});
     }
@@ -709,5 +720,8 @@ TEST_CASE("unmask run: the lengths are kept in the run folder") {
     CHECK_SAYS(message_of<BadInput>([&] { load_run<UniLmRun>(folder.file("run")); }),
                "lengths.txt:1: expected three numbers");
     std::filesystem::remove(path);
-    CHECK_FALSE(load_run<UniLmRun>(folder.file("run"))->unmasks());
+    const auto without = load_run<UniLmRun>(folder.file("run"));
+    CHECK_FALSE(without->unmasks());
+    without->task(t.text);  // another text than that of its training would give other lengths
+    CHECK_FALSE(without->unmasks());
 }
