@@ -502,12 +502,12 @@ is 'insertion: its loss is one of canvases' 'insertion.canvases insertion.loss n
 refuses 'insertion has no beams' 2 '--beam applies to models that write token by token' generate insertion --beam 4
 refuses 'insertion: nothing to count' 2 '--count needs a model that samples text' generate insertion --count 3
 refuses 'a threshold of nothing' 2 '--threshold applies only to parallel insertion' generate insertion --threshold 0.5
-printf 'a\tthe red box the red box the red box\n' > long.tsv
-refuses 'a long canvas' 1 'is longer than the longest target' generate insertion --canvas < long.tsv
+printf 'a\tred box\na\tthe red box the red box the red box\n' > long.tsv
+refuses 'a long canvas' 1 'standard input, line 2: 9 tokens, expected at most 7 (max_target)' generate insertion --canvas < long.tsv
 refuses 'seq2seq does not insert' 2 '--parallel is an option of insertion, and of univae with decoder=insertion, but seq2seq is a run of seq2seq' generate seq2seq --parallel
 refuses 'seq2seq has no rounds' 2 '--end-penalty is an option of insertion' evaluate seq2seq --end-penalty 2
 train insertion $small layers=1 decoder_layers=1 $on_pairs finalization=sequence --steps 2 --out sequence > /dev/null
-refuses 'sequence finalization is serial' 2 'parallel insertion needs finalization=slot' generate sequence --parallel
+refuses 'sequence finalization is serial' 2 '--parallel needs a run in which each slot can end by itself' generate sequence --parallel
 refuses 'an order of no file' 1 'none.txt' train insertion $small $on_pairs order=none.txt --steps 2 --out refused
 seq 10 > order.txt
 refuses 'an order of another vocabulary' 1 'order.txt has 10 numbers, expected one for each of' \

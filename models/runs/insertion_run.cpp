@@ -103,9 +103,7 @@ Canvas InsertionRun::canvas_of(const std::string& line) const {
 
 std::vector<Written> InsertionRun::insert(const Sentences& sources, const SearchOptions& options,
                                           std::vector<Canvas> starts) const {
-    // Both maxima include [SEP], the canvas does not.
-    const CanvasOptions how =
-        canvas_options(options, settings.slots.ends(), std::min(options.maximum, settings.max_target) - 1);
+    const CanvasOptions how = canvas_options(options, settings.slots.ends(), longest_canvas(options));
     Tokens forbidden = special_tokens();
     append(forbidden, options.forbidden);
     ObjectiveOptions objective = objective_options();
@@ -118,12 +116,7 @@ std::vector<Written> InsertionRun::insert(const Sentences& sources, const Search
         const std::size_t end = std::min(sources.size(), first + at_a_time);
         decoder.read({sources.begin() + first, sources.begin() + end});
         std::vector<Canvas> some(starts.begin() + first, starts.begin() + end);
-        for (std::size_t i = 0; i < some.size(); i++) {
-            some[i].source = i;
-            if (int(some[i].tokens.size()) > how.longest)
-                throw BadInput("a canvas of ", some[i].tokens.size(), " tokens is longer than the longest target, ",
-                               how.longest);
-        }
+        for (std::size_t i = 0; i < some.size(); i++) some[i].source = i;
         for (Written& w : write_canvases(decoder, std::move(some), how)) all.push_back(std::move(w));
     }
     return all;
@@ -174,7 +167,14 @@ RunWriter InsertionRun::writer(const Writing& how) {
                 const bool canvas = how.from_canvas;
                 const Split split = canvas ? at_tabs(lines) : Split{before_tabs(lines, told), {}};
                 std::vector<Canvas> starts;
-                for (const std::string& words : split.right) starts.push_back(canvas_of(words));
+                for (std::size_t i = 0; i < lines.size() && canvas; i++) {
+                    if (split.left[i] == lines[i]) refuse_line(first + i, "there is no tab, expected source<TAB>words");
+                    starts.push_back(canvas_of(split.right[i]));
+                    const int n = starts.back().tokens.size(), most = longest_canvas(options);
+                    if (n > most)
+                        refuse_line(first + i, n, " tokens, expected at most ", most, " (",
+                                    options.maximum < settings.max_target ? "--maximum" : "max_target", ")");
+                }
                 return lines_for(sentences(split.left), first, canvas ? 0 : 3, [&](const Sentences& sources) {
                     Strings all;
                     for (const Written& w : insert(sources, options, std::move(starts)))

@@ -36,8 +36,8 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
 
     std::vector<Hypotheses> write(const Sentences& sources, SearchOptions options, std::uint64_t seed) const override;
     // Like write(), but also returns the round in which each token was inserted. `starts` has a canvas (the words to
-    // start from) for each source. If `starts` is empty, all canvases are empty at the start. Throws BadUsage if
-    // `options` ask for beams or samples.
+    // start from) for each source; a canvas that is longer than longest_canvas() stays as it is. If `starts` is empty,
+    // all canvases are empty at the start. Throws BadUsage if `options` ask for beams or samples.
     std::vector<Written> insert(const Sentences& sources, const SearchOptions& options,
                                 std::vector<Canvas> starts = {}) const;
     // Makes a canvas (the text from which generation starts) from the words of a line. The word "_" does not become a
@@ -45,6 +45,8 @@ class InsertionRun : public RunOf<InsertionSettings, InsertionTransformer, Targe
     // after "_". The slots between the tokens of one word are closed as well.
     Canvas canvas_of(const std::string& line) const;
     ObjectiveOptions objective_options() const override;
+    // The maximum number of tokens of a canvas, which has no [SEP]; both maxima include it.
+    int longest_canvas(const SearchOptions& o) const { return std::min(o.maximum, settings.max_target) - 1; }
 
   protected:
     // Computes the scores of all words (InsertionHead::scores) from the training text, if the order needs scores and

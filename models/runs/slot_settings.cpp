@@ -87,7 +87,20 @@ const Order* find_order(const std::string& name) {
     return nullptr;
 }
 
-Numbers numbers_in(const std::string& path, int count) {
+// Returns the rank of each number among all different numbers, from 0. Unlike the numbers themselves, ranks are exact in
+// f32, in which a checkpoint stores the scores.
+Numbers ranks_of(const Numbers& numbers) {
+    std::map<double, int> rank;
+    for (double n : numbers) rank[n];
+    int next = 0;
+    for (auto& [number, r] : rank) r = next++;
+    Numbers all;
+    for (double n : numbers) all.push_back(rank[n]);
+    return all;
+}
+
+// Returns the ranks of the numbers in a file that has a number on each of `count` lines.
+Numbers ranks_in(const std::string& path, int count) {
     Numbers n;
     if (!std::filesystem::exists(path))
         throw BadInput("order=", path, " is neither ", joined(names_of(orders())),
@@ -100,7 +113,7 @@ Numbers numbers_in(const std::string& path, int count) {
     }
     if (int(n.size()) != count)
         throw BadInput(path, " has ", n.size(), " numbers, expected one for each of ", count, " tokens of vocab.txt");
-    return n;
+    return ranks_of(n);
 }
 
 }  // namespace
@@ -156,7 +169,7 @@ InsertionHeadOptions SlotSettings::head() const {
 Numbers SlotSettings::scores(const WordPiece& tokenizer, const SentenceList& sentences, bool both,
                              std::uint64_t seed) const {
     const Order* named = find_order(order);
-    return named ? named->numbers(tokenizer, sentences, both, seed) : numbers_in(order, tokenizer.vocabulary().size());
+    return named ? named->numbers(tokenizer, sentences, both, seed) : ranks_in(order, tokenizer.vocabulary().size());
 }
 
 InsertionRule SlotSettings::rule(const Vocabulary& vocabulary, const InsertionHead& head) const {

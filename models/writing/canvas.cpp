@@ -12,13 +12,12 @@
 namespace masquerade {
 
 void check(const CanvasOptions& o) {
-    if (o.parallel && o.finalization == Finalization::sequence)
-        throw BadUsage(
-            "parallel insertion needs finalization=slot: with finalization=sequence, no single slot can end");
-    if (o.threshold > 0 && !o.parallel)
+    if ((o.parallel || o.sure_end > 0) && o.finalization == Finalization::sequence)
+        throw BadUsage(o.parallel ? "--parallel" : "--sure-end",
+                       " needs a run in which each slot can end by itself; with finalization=sequence or "
+                       "order=left_to_right, only the whole canvas ends");
+    if (o.threshold >= 0 && !o.parallel)
         throw BadUsage("--threshold applies only to parallel insertion: give --parallel as well");
-    if (o.sure_end > 0 && o.finalization == Finalization::sequence)
-        throw BadUsage("--sure-end needs finalization=slot: with finalization=sequence, no single slot can end");
     if (!(o.threshold >= 0 || o.threshold == -1) || !(o.sure_end >= 0 && o.sure_end <= 1) ||
         !std::isfinite(o.end_penalty) || o.longest < 0 || o.most_rounds < 0)
         throw BadUsage(

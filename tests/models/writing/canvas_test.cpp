@@ -62,7 +62,7 @@ std::vector<int> counted(int n) {
     return all;
 }
 
-CanvasOptions parallel(double threshold = 0) {
+CanvasOptions parallel(double threshold = -1) {
     CanvasOptions o;
     o.parallel = true;
     o.threshold = threshold;
@@ -234,12 +234,16 @@ TEST_CASE("canvas: options that contradict each other and scores that are none a
     Middle model({3});
     CanvasOptions o = parallel();
     o.finalization = Finalization::sequence;
-    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("parallel insertion needs finalization=slot"),
+    CHECK_THROWS_WITH_AS(write_one(model, o),
+                         doctest::Contains("--parallel needs a run in which each slot can end by itself; with "
+                                           "finalization=sequence or order=left_to_right"),
                          BadUsage);
-    o = {};
-    o.threshold = 0.5;
-    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("--threshold applies only to parallel insertion"),
-                         BadUsage);
+    for (double given : {0.5, 0.0}) {
+        o = {};
+        o.threshold = given;
+        CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("--threshold applies only to parallel insertion"),
+                             BadUsage);
+    }
     CHECK_THROWS_WITH_AS(write_one(model, parallel(NAN)), doctest::Contains("of 0 or more"), BadUsage);
     o = {};
     o.sure_end = 1.5;
@@ -247,7 +251,7 @@ TEST_CASE("canvas: options that contradict each other and scores that are none a
                          doctest::Contains("a sure end in [0,1], found -1, 128, 2147483647, 0, 1.5"), BadUsage);
     o.sure_end = 0.5;
     o.finalization = Finalization::sequence;
-    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("--sure-end needs finalization=slot"), BadUsage);
+    CHECK_THROWS_WITH_AS(write_one(model, o), doctest::Contains("--sure-end needs a run in which each slot"), BadUsage);
     Fixed broken({{{5, NAN, -1, 0}}});
     CHECK_THROWS_WITH_AS(write_one(broken, {}), doctest::Contains("slot 0 has a score that is not a number"), BadInput);
     Fixed few(std::vector<std::vector<SlotScore>>(1));
