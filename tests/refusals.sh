@@ -187,6 +187,13 @@ if command -v gnuplot > /dev/null; then
 else
     echo 'skipped: a log of brackets: there is no gnuplot to draw it'
 fi
+seq -f 'line %g' 40 > short
+within 3000000 "$build/train" univae width=16 heads=2 inner=32 layers=3 latent_layers=2 latent=none latent_size=60000,10 \
+    vocabulary=80 batch_tokens=200 --data short --steps 2 --device cpu --out too-large > /dev/null 2> error
+is 'a prior too large for the memory: a warning, and the run is saved' '0 1 1 /prior.safetensors is not there' \
+    "$? $(grep -c 'warning: no prior was fitted: out of memory: .* 60010 numbers has matrices of 60010 x 60010' error) $(
+        grep -c 'note: the training is saved; ./train --fit-prior tries again' error) $(
+        "$build/generate" --device cpu too-large --count 1 2>&1 > /dev/null | grep -o '/prior.safetensors is not there')"
 zeros() { printf '{"data":['; head -c 84000000 /dev/zero | sed 's/\x0\x0/0,/g'; printf '0]}'; }
 zeros > early/run.json
 refuses 'a record of zeros' 1 'run.json holds more than 2000000 values' within 1000000 "$build/generate" --device cpu early --count 1

@@ -2,6 +2,7 @@
 #include "models/runs/univae_task.h"
 
 #include <algorithm>
+#include <new>
 
 #include "engine/base/log.h"
 #include "engine/tensor/numbers.h"
@@ -131,11 +132,17 @@ std::string UniVaeTask::show(std::int64_t) {
 void UniVaeTask::finish(const std::string& step_folder) {
     if (run_.settings.prior_sentences == 0 || model_.options.latent_layers == 0) return;
     if (model_.options.latent.source_prior) return;  // the prior is learned with the model
+    const auto warn = [](const std::string& why) {
+        log_line("warning: no prior was fitted: ", why);
+        log_line("note: the training is saved; ./train --fit-prior tries again");
+    };
     try {
         fit(step_folder, run_.settings.prior_sentences);
     } catch (const Error& error) {
-        log_line("warning: no prior was fitted: ", error.what());
-        log_line("note: the training is saved; ./train --fit-prior tries again");
+        warn(error.what());
+    } catch (const std::bad_alloc&) {
+        const int D = model_.space.numbers();
+        warn(text("out of memory: a prior of latents of ", D, " numbers has matrices of ", D, " x ", D));
     }
 }
 
