@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "engine/base/error.h"
 #include "engine/base/named.h"
@@ -112,9 +113,9 @@ Matrix read_vectors(const std::string& path, std::uint64_t* hash) {
     Matrix m;
     if (const std::string why = read_npy(bytes, m); !why.empty()) throw BadInput(path, " ", why);
     for (std::size_t i = 0; i < m.numbers.size(); i++)
-        if (!std::isfinite(m.numbers[i]))
+        if (!(std::abs(m.numbers[i]) <= std::numeric_limits<float>::max()))  // true for NaN
             throw BadInput(path, ": row ", i / m.columns, ", column ", i % m.columns, " is ", m.numbers[i],
-                           "; expected finite numbers (rows and columns are counted from 0)");
+                           "; expected finite numbers of float32 (rows and columns are counted from 0)");
     if (hash) *hash = hash_of(bytes);
     return m;
 }

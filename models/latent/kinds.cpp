@@ -75,9 +75,14 @@ class OnSphere : public Latent {
         return around().log_density(dot / std::max(std::sqrt(norm), 1e-6)) - around().log_uniform_density();
     }
     void project(double* z) const override {
-        double square = 0;
+        double largest = 0, square = 0;
+        for (int i = 0; i < options.size; i++) largest = std::max(largest, std::abs(z[i]));
+        if (largest == 0) return;  // no point is nearest
+        // A power of 2 changes no bits of the result, and no square is then too large or too small for double.
+        const int exponent = std::ilogb(largest);
+        for (int i = 0; i < options.size; i++) z[i] = std::scalbn(z[i], -exponent);
         for (int i = 0; i < options.size; i++) square += z[i] * z[i];
-        const double scale = 1 / std::max(std::sqrt(square), 1e-6);
+        const double scale = 1 / std::sqrt(square);
         for (int i = 0; i < options.size; i++) z[i] *= scale;
     }
     // Interpolates along the great circle through a and b; if a and b are parallel, along a straight line.

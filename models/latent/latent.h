@@ -110,7 +110,8 @@ class Latent {
     virtual void scale_noise(double share, float& /*w*/, float& /*w_by_log_kappa*/, float* e) const {
         for (int i = 0; i < options.size; i++) e[i] = float(share * e[i]);
     }
-    virtual void project(double* /*z*/) const {}  // moves z to the nearest point of the latent space
+    // Moves z to the nearest point of the latent space. On the sphere, a z of zeros stays as it is.
+    virtual void project(double* /*z*/) const {}
     // Replaces z, which holds Z standard normal numbers, by a sample of the prior. If the prior depends on the samples
     // of the layers below, these samples must lie just before z in memory.
     virtual void draw(double* z) const { project(z); }

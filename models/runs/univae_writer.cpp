@@ -143,6 +143,15 @@ class FromLatents {
         if (vectors_.rows == 0 && !a_.given_vectors)
             throw BadInput(a_.from_vectors, " has no rows; expected a row of ", Z, " numbers for each sentence");
         if (a_.count > 0) throw BadUsage("--from-vectors writes a sentence for each row: leave out --count");
+        for (std::int64_t i = 0; i < vectors_.rows; i++)
+            for (int l = 0; l < model_.space.layers(); l++) {
+                const auto row = vectors_.numbers.begin() + i * Z;
+                const auto begin = row + model_.space.begin(l), end = row + model_.space.begin(l + 1);
+                if (model_.space.layer(l).cosines() && std::all_of(begin, end, [](double z) { return z == 0; }))
+                    throw BadInput(a_.from_vectors, ": row ", i, " has only zeros in latent layer ", l,
+                                   ", to which no point of the sphere is nearest; expected a number that is not 0 ",
+                                   "(rows and layers are counted from 0)");
+            }
     }
 
     void expect_codes() const {

@@ -132,6 +132,33 @@ TEST_CASE("latents as files: the way back writes what --reconstruct writes, for 
     }
 }
 
+TEST_CASE("latents as files: a direction of any length is moved to the sphere, and one of zeros is refused") {
+    UniVaeRun run(settings_of(LatentKind::vmf), train_vocabulary(grammar_questions(3, 100), 200));
+    const LatentSpace& space = run.model.space;
+    const Numbers direction = space.prior(1, 2, 0);
+    Numbers nearest = direction;
+    space.project(nearest);
+    for (int exponent : {-900, -30, 30, 900}) {
+        CAPTURE(exponent);
+        Numbers z = direction;
+        for (double& number : z) number = std::ldexp(number, exponent);
+        space.project_stored(z);
+        CHECK(z == nearest);
+    }
+    Numbers smallest(std::size_t(space.numbers()), std::numeric_limits<double>::denorm_min());
+    space.project(smallest);
+    for (double number : smallest) CHECK(std::fabs(number - std::sqrt(1.0 / space.begin(1))) < 1e-12);
+
+    Matrix rows{2, space.numbers(), Numbers(std::size_t(2 * space.numbers()), 0.5)};
+    std::fill(rows.numbers.begin() + space.numbers() + space.begin(1), rows.numbers.end(), 0.0);
+    Writing decoding;
+    decoding.run = "RUN", decoding.from_vectors = "latents";
+    decoding.given_vectors = std::make_shared<const Matrix>(rows);
+    CHECK_SAYS(message_of<BadInput>([&] { run.writer(decoding); }), "latents: row 1 has only zeros in latent layer 1");
+    UniVaeRun any(settings_of(LatentKind::gaussian), train_vocabulary(grammar_questions(3, 100), 200));
+    CHECK_NOTHROW(any.writer(decoding));
+}
+
 TEST_CASE("latents as files: an empty line has a row, and a file that does not fit is refused") {
     const TemporaryFolder folder;
     UniVaeRun run(settings_of(LatentKind::vmf), train_vocabulary(grammar_questions(3, 100), 200));
@@ -157,6 +184,8 @@ TEST_CASE("latents as files: an empty line has a row, and a file that does not f
     CHECK(refused(3, Z, 1) == "");
     CHECK_SAYS(refused(3, Z, NAN), text("other.npy: row 2, column ", Z - 1, " is nan; expected finite numbers"));
     CHECK_SAYS(refused(3, Z, INFINITY), text("other.npy: row 2, column ", Z - 1, " is inf"));
+    CHECK_SAYS(refused(3, Z, -1e39), "is -1e+39; expected finite numbers of float32");
+    CHECK(refused(3, Z, 3e38) == "");
     CHECK_SAYS(refused(3, Z + 1, 1), text("has 3 rows of ", Z + 1, " numbers, but RUN has latents of ", Z));
     CHECK_SAYS(refused(0, Z, 1), text("other.npy has no rows; expected a row of ", Z, " numbers for each sentence"));
     written(neighbour_writer(run, saving), {});
