@@ -123,6 +123,7 @@ int masquerade_open(const char* folder, const char* const* options, masquerade_r
             });
         opened.folder = folder;
         opened.place = std::filesystem::absolute(folder).string();
+        if (std::string& step = opened.run->step_folder; !step.empty()) step = std::filesystem::absolute(step).string();
         *run = runs().add(std::move(opened));
     });
 }

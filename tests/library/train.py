@@ -93,6 +93,14 @@ try:
 except masquerade.Misuse as error:
     assert "would be lost" in str(error), error
 os.chdir(place)
+os.chdir(folder)
+run = masquerade.Run.open("univae-gaussian")
+samples = run.generate(count=5, seed=7)
+os.chdir(place)
+masquerade.on_log(notes.append)
+assert run.generate(count=5, seed=7) == samples
+assert not any("prior.safetensors is not there" in note for note in notes), notes
+masquerade.on_log(None)
 latents = masquerade.Run.open(f"{folder}/univae-gaussian")
 assert latents.decode(np.zeros((0, latents.describe()["vectors"]))) == []
 for rows, options in ((np.zeros((0, 1)), {}), (np.zeros((0, latents.describe()["vectors"])), {"nosuch": 1})):
