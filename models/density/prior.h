@@ -27,8 +27,6 @@ class LatentPrior {
     // cannot do this returns false from draws_rest(), and its draw_rest() throws Error.
     virtual bool draws_rest() const { return false; }
     virtual Numbers draw_rest(const Numbers& code, int from, int to, const PriorDraw& how) const;
-    // Returns the number of tokens of a randomly drawn training sentence, or 0 if no lengths are known.
-    virtual int draw_length(std::uint64_t /*seed*/, std::uint32_t /*line*/) const { return 0; }
 };
 
 class MixturePrior : public LatentPrior {
@@ -46,7 +44,8 @@ class MixturePrior : public LatentPrior {
     Numbers draw(const PriorDraw& how) const override;
     bool draws_rest() const override { return true; }
     Numbers draw_rest(const Numbers& code, int from, int to, const PriorDraw& how) const override;
-    int draw_length(std::uint64_t seed, std::uint32_t line) const override;
+    // Returns the number of tokens of a randomly drawn training sentence, or 0 if no lengths are known.
+    int draw_length(std::uint64_t seed, std::uint32_t line) const;
 
     // save() writes the prior to a file, and load() reads it. `model` is a checksum of the weights of the model that
     // computed the codes. If the file is no prior, does not fit the latent space, or has another checksum, load()

@@ -15,19 +15,13 @@ namespace fs = std::filesystem;
 
 class FlowPrior : public LatentPrior {
   public:
-    // `lengths` draws the lengths of sentences; null: they are not known.
-    FlowPrior(std::unique_ptr<const FlowRun> flow, std::shared_ptr<const LatentPrior> lengths)
-        : flow_(std::move(flow)), lengths_(std::move(lengths)) {}
+    explicit FlowPrior(std::unique_ptr<const FlowRun> flow) : flow_(std::move(flow)) {}
     Numbers draw(const PriorDraw& how) const override {
         return flow_->draw(how.seed, how.line, how.temperature.value_or(1), how.number);
-    }
-    int draw_length(std::uint64_t seed, std::uint32_t line) const override {
-        return lengths_ ? lengths_->draw_length(seed, line) : 0;
     }
 
   private:
     const std::unique_ptr<const FlowRun> flow_;
-    const std::shared_ptr<const LatentPrior> lengths_;
 };
 
 // Throws BadUsage if a flow cannot learn the latents of the run. `path` is the run's path, for messages.
@@ -85,7 +79,7 @@ std::unique_ptr<VectorSource> latents_as_points(const UniVaeRun& run, std::uint6
     return points;
 }
 
-std::shared_ptr<const LatentPrior> load_flow_prior(const std::string& path, UniVaeRun& run) {
+std::shared_ptr<const LatentPrior> load_flow_prior(const std::string& path, const UniVaeRun& run) {
     const char* const expected = "; expected fitted, uniform or a run of ./train flow points=RUN";
     if (!fs::exists(path)) throw BadUsage("--prior: there is no run ", path, expected);
     if (const Family& family = family_of_run(path); &family != &find_family(FlowSettings::name))
@@ -107,9 +101,7 @@ std::shared_ptr<const LatentPrior> load_flow_prior(const std::string& path, UniV
     if (flow->settings.columns != run.model.space.numbers())
         throw BadInput("--prior: ", path, " has vectors of ", flow->settings.columns, " numbers, but ", run.step_folder,
                        " has latents of ", run.model.space.numbers());
-    // A flow knows no lengths of sentences, and the fitted prior of the run does.
-    const bool has_lengths = run.model.options.free_length && run.load_prior();
-    return std::make_shared<FlowPrior>(std::move(flow), has_lengths ? run.prior : nullptr);
+    return std::make_shared<FlowPrior>(std::move(flow));
 }
 
 }  // namespace masquerade

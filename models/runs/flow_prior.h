@@ -20,6 +20,6 @@ std::unique_ptr<VectorSource> latents_as_points(const UniVaeRun& run, std::uint6
 
 // Loads the flow in the run folder `path` as a prior of the latents of `run`. Throws BadUsage if `path` is no run of a
 // flow that was trained on latents, and BadInput if they are not the latents of `run` with its current weights.
-std::shared_ptr<const LatentPrior> load_flow_prior(const std::string& path, UniVaeRun& run);
+std::shared_ptr<const LatentPrior> load_flow_prior(const std::string& path, const UniVaeRun& run);
 
 }  // namespace masquerade

@@ -219,11 +219,21 @@ std::string UniVaeRun::writing_command(const std::string& folder) const {
     return "./generate " + shell_word(folder) + " --count 10";
 }
 
-bool UniVaeRun::load_prior() {
+std::shared_ptr<const MixturePrior> UniVaeRun::read_prior() const {
     const std::string path = prior_file(step_folder);
-    if (model.options.latent_layers == 0 || !std::filesystem::exists(path)) return false;
-    prior = std::make_shared<const MixturePrior>(MixturePrior::load(path, model.space, checksum_of(parameters)));
+    if (model.options.latent_layers == 0 || !std::filesystem::exists(path)) return nullptr;
+    return std::make_shared<const MixturePrior>(MixturePrior::load(path, model.space, checksum_of(parameters)));
+}
+
+bool UniVaeRun::load_prior() {
+    const auto found = read_prior();
+    if (!found) return false;
+    prior = fitted = found;
     return true;
+}
+
+void UniVaeRun::know_lengths() {
+    if (model.options.free_length && !averaged && !fitted) fitted = read_prior();
 }
 
 void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> temperature) {
@@ -240,11 +250,12 @@ void UniVaeRun::choose_prior(const std::string& asked, std::optional<double> tem
     prior_temperature = temperature;
     if (model.options.latent_layers == 0 && !word.empty())
         throw BadUsage("a language model without latents (latent_layers=0) has no prior");
-    if (word == "uniform") prior.reset();
-    if (model.options.latent_layers == 0 || word == "uniform") return;
+    if (model.options.latent_layers == 0) return;
+    prior.reset();  // that of an earlier call of the library
+    if (word == "uniform") return know_lengths();
     if (!word.empty() && word != "fitted") {
         prior = load_flow_prior(word, *this);
-        return;
+        return know_lengths();
     }
     if (!averaged && load_prior()) return;
     const auto missing = [&](const char* advice) {
@@ -292,8 +303,8 @@ DecodeRequests UniVaeRun::target_requests(const StoredSentences& sources, int co
 }
 
 int UniVaeRun::draw_length(std::uint64_t seed, std::uint32_t line) const {
-    const int drawn = prior ? prior->draw_length(seed, line) : 0;
-    return drawn > 0 ? std::min(drawn, model.options.max_length) : some_length;
+    const int drawn = fitted ? fitted->draw_length(seed, line) : 0;
+    return std::min(drawn > 0 ? drawn : some_length, model.options.max_length);
 }
 
 UniVaeDecoder::Special UniVaeRun::special() const {

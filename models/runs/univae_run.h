@@ -55,8 +55,13 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     std::string description() const override;
     std::string writing_command(const std::string& folder) const override;
 
-    // Loads the prior that was fitted to the checkpoint of a loaded run. Returns false if there is none.
+    // Loads the prior that was fitted to the checkpoint of a loaded run, and draws samples from it. Returns false if
+    // there is none.
     bool load_prior();
+    // Loads the fitted prior, if there is one, for the lengths that it has stored, and leaves `prior` as it is. Only
+    // needed with free_length, and does nothing without.
+    void know_lengths();
+    bool knows_lengths() const { return fitted && fitted->draw_length(0, 0) > 0; }
     // Chooses the prior from which latents are drawn. `word` is what the user gives for --prior:
     //   fitted    loads the fitted prior; throws BadInput if there is none
     //   uniform   uses the prior of training; throws BadUsage if there is also a temperature
@@ -87,8 +92,8 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
     DecodeRequests target_requests(const StoredSentences& sources, int count, std::uint64_t seed,
                                    std::uint32_t first) const;
 
-    // Draws the number of tokens of a sample: the length of a random training sentence (at most max_length) if the
-    // fitted prior has stored these lengths, otherwise `some_length`. The number matters only if free_length is true.
+    // Draws the number of tokens of a sample: the length of a random training sentence if knows_lengths(), otherwise
+    // `some_length`; max_length if this is less. The number matters only if free_length is true.
     int draw_length(std::uint64_t seed, std::uint32_t line) const;
     static constexpr int some_length = 12;
 
@@ -107,8 +112,13 @@ class UniVaeRun : public RunOf<UniVaeSettings, UniVae> {
 
     // The prior from which samples are drawn: the fitted prior, or a flow. Null: the prior of training.
     std::shared_ptr<const LatentPrior> prior;
+    // The fitted prior, which draws the lengths of samples, whatever `prior` draws their latents. Null: not loaded.
+    std::shared_ptr<const MixturePrior> fitted;
     std::optional<double> prior_temperature;  // temperature of `prior`; empty: its default
     double source_temperature = 1;            // temperature of a prior that depends on the source
+
+  private:
+    std::shared_ptr<const MixturePrior> read_prior() const;  // the fitted prior of a loaded run; null: there is none
 };
 
 }  // namespace masquerade

@@ -149,7 +149,7 @@ void UniVaeTask::finish(const std::string& step_folder) {
 int UniVaeTask::fit(const std::string& step_folder, int sentences) {
     const auto prior =
         std::make_shared<const MixturePrior>(fit_prior(model_, *train_, sentences, run_.settings.train.seed));
-    run_.prior = prior;
+    run_.prior = run_.fitted = prior;
     prior->save(UniVaeRun::prior_file(step_folder), checksum_of(run_.parameters));
     return prior->codes().components();
 }

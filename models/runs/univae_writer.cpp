@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "data/points.h"
+#include "engine/base/log.h"
 #include "input/index_range.h"
 #include "input/input.h"
 #include "input/number.h"
@@ -110,6 +111,10 @@ class FromLatents {
         if ((!draws || a.rewrites() || language_model) && a.sampling.refine > 0)
             throw BadUsage("--refine applies only to samples from latents: leave it out here");
         if (draws) run.choose_prior(a.sampling.prior, a.sampling.latent_temperature);
+        if (!a.from_vectors.empty()) run.know_lengths();
+        if (samples() > 0 && model_.options.free_length && a.length == 0 && !run.knows_lengths())
+            log_line("note: the lengths of the training sentences are not known without a fitted prior: every text ",
+                     "is written as with --length ", run.draw_length(0, 0) - 2);
         if (!a.resample.empty() && run.prior && !run.prior->draws_rest())
             throw BadUsage("--resample draws some latents given the others, but the flow --prior ", a.sampling.prior,
                            " draws only whole vectors: leave out one of the two options");

@@ -129,25 +129,32 @@ TEST_CASE("flow prior: run.json records the run; a resumed flow has the bits of 
 
 TEST_CASE("flow prior: a draw depends on seed, line and number; samples are generated and measured") {
     const Runs runs;
-    const std::string path = runs.univae("run", {"latent=gaussian", "free_length=true"}),
+    const std::string path = runs.univae("run", {"latent=gaussian", "free_length=true", "max_length=40"}),
                       flow = runs.flow("flow", path);
     const auto run = load_run<UniVaeRun>(path);
     run->load_prior();
-    const auto fitted = run->prior;
+    const auto fitted = run->fitted;
     run->choose_prior(flow, {});
     REQUIRE(run->prior != fitted);
-    const auto same = load_run<UniVaeRun>(path);
+    const auto same = load_run<UniVaeRun>(path), uniform = load_run<UniVaeRun>(path);
     same->choose_prior(flow, {});
+    uniform->choose_prior("uniform", {});
+    CHECK_FALSE(uniform->prior);
     std::set<Numbers> drawn;
+    std::set<int> lengths;
     for (std::uint32_t line = 9; line > 0; line--) {
         const Numbers z = run->draw(4, line, 0);
         CHECK(z == load_run<FlowRun>(flow)->draw(4, line));
         for (const std::uint64_t seed : {4, 5})
             for (std::uint32_t number : {0, 1}) drawn.insert(run->draw(seed, line, number));
         CHECK(z == same->draw(4, line, 0));
-        CHECK(run->draw_length(4, line) == fitted->draw_length(4, line));
+        lengths.insert(fitted->draw_length(4, line));
+        // The lengths are those of training sentences, whatever the latents are drawn from.
+        for (const auto& any : {run.get(), same.get(), uniform.get()})
+            CHECK(any->draw_length(4, line) == fitted->draw_length(4, line));
     }
     CHECK(drawn.size() == 36);
+    CHECK(lengths.size() > 3);
     run->choose_prior(flow, 0);
     CHECK(run->draw(4, 1, 0) == run->draw(5, 2, 1));  // without noise, there is one vector
     run->choose_prior(flow, 0.5);
@@ -166,6 +173,17 @@ TEST_CASE("flow prior: a draw depends on seed, line and number; samples are gene
     measuring.sampling.prior = flow;
     const std::vector<Measure> rows = load_run<UniVaeRun>(path)->measures(measuring).rows;
     CHECK(std::any_of(rows.begin(), rows.end(), [](const Measure& m) { return m.key == "samples_perplexity"; }));
+}
+
+TEST_CASE("flow prior: a flow is the prior of one call; without a fitted prior, the next one has that of training") {
+    const Runs runs;
+    const std::string path = runs.univae("run", {"latent=gaussian", "prior_sentences=0"}),
+                      flow = runs.flow("flow", path);
+    const auto run = load_run<UniVaeRun>(path);
+    run->choose_prior(flow, {});
+    REQUIRE(run->prior);
+    run->choose_prior("", {});
+    CHECK_FALSE(run->prior);
 }
 
 TEST_CASE("flow prior: the moving average of the weights, bf16, and targets of a conditional model") {

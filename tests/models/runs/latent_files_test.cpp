@@ -132,6 +132,47 @@ TEST_CASE("latents as files: the way back writes what --reconstruct writes, for 
     }
 }
 
+TEST_CASE("latents as files: samples of a short run with a free length, and the lengths of rows") {
+    const Strings text = grammar_questions(3, 100);
+    for (const Variant& variant : {variants[0], variants[4], variants[5]})
+        for (int longest : {3, 6, 8, 9, 11, 13}) {
+            CAPTURE(std::string(variant.name));
+            CAPTURE(longest);
+            UniVaeSettings s = settings_of(LatentKind::gaussian);
+            variant.set(s);
+            s.model.free_length = true, s.model.max_length = longest;
+            UniVaeRun run(s, train_vocabulary(text, 200));
+            CHECK(run.draw_length(1, 0) == std::min(12, longest));
+            Writing samples;
+            samples.run = "RUN", samples.count = 3;
+            written(run.writer(samples), Strings(3));
+        }
+
+    UniVaeSettings s = settings_of(LatentKind::gaussian);
+    s.model.free_length = true;
+    s.prior_sentences = 60;
+    UniVaeRun run(s, train_vocabulary(text, 200)), trained(s, train_vocabulary(text, 200));
+    const TemporaryFolder folder;
+    run.step_folder = folder.path;  // the weights are the same, because the seed is the same
+    UniVaeTask(trained, in_memory(trained.sentences(text)), {}).finish(folder.path);
+    Matrix rows{8, run.model.space.numbers(), {}};
+    for (std::uint32_t i = 0; i < 8; i++) append(rows.numbers, run.draw(1, i, 0));
+    Writing decoding;
+    decoding.run = "RUN", decoding.from_vectors = "latents", decoding.seed = 7;
+    decoding.given_vectors = std::make_shared<const Matrix>(rows);
+    const Strings drawn = lines_of(written(run.writer(decoding), Strings(8)));
+    CHECK_FALSE(run.prior);
+    std::set<int> lengths;
+    for (std::uint32_t i = 0; i < 8; i++) {
+        decoding.length = trained.draw_length(7, i) - 2;
+        lengths.insert(decoding.length);
+        CHECK(lines_of(written(run.writer(decoding), Strings(8))).at(i) == drawn.at(i));
+    }
+    CHECK(lengths.size() > 3);
+    decoding.length = 10;
+    CHECK(lines_of(written(run.writer(decoding), Strings(8))) != drawn);
+}
+
 TEST_CASE("latents as files: a direction of any length is moved to the sphere, and one of zeros is refused") {
     UniVaeRun run(settings_of(LatentKind::vmf), train_vocabulary(grammar_questions(3, 100), 200));
     const LatentSpace& space = run.model.space;
