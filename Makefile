@@ -271,8 +271,8 @@ shared   := $(BUILD)/$(soname) $(BUILD)/libmasquerade.so
 library: $(shared)
 $(BUILD)/$(soname): $(of_interface) $(call of_tool,options generate) $(library) library/exports.map
 	@echo '  link $@'
-	$(Q)$(CXX) $(flags) -shared $(filter %.o %.a,$^) $(libs) -Wl,-soname,$(soname),-Bsymbolic,-z,defs,--version-script=library/exports.map \
-	    -Wl,--wrap=__cxa_atexit,-z,nodelete -o $@
+	$(Q)$(CXX) $(flags) -shared $(filter %.o %.a,$^) $(libs) -Wl,-soname,$(soname),-Bsymbolic,-z,defs \
+	    -Wl,--version-script=library/exports.map,--wrap=__cxa_atexit,-z,nodelete -o $@
 $(BUILD)/libmasquerade.so: $(BUILD)/$(soname) ; @ln -sfn $(<F) $@
 -include $(of_interface:.o=.d)
 

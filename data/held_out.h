@@ -27,8 +27,8 @@ class HeldOutLines {
     // Returns the held-out lines, in the order of the text. If there is no training line, all lines become training
     // lines.
     std::vector<Line> finish();
-    // Returns a warning, or an empty string. Equal lines stay together, so a single line that occurs thousands of times
-    // can take the place of all others, or become a training line with all its copies.
+    // Returns a warning if few lines are left, or an empty string. Equal lines stay together, so a single line that
+    // occurs thousands of times can push all others out, and then become a training line itself.
     std::string warning() const;
 
   private:

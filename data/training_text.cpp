@@ -29,7 +29,7 @@ void hold_out(TrainingText& t) {
     for (HeldOutLines::Line& line : chosen.finish()) add(std::move(line), t.held_out, t.held_out_targets);
     t.train = std::move(kept);
     t.train_targets = std::move(kept_targets);
-    if (const std::string warning = chosen.warning(); !warning.empty()) log_line("warning: ", warning);
+    t.warning = chosen.warning();
 }
 
 void set_held_out(TrainingText& t, Text held_out) {
@@ -142,7 +142,11 @@ TrainingText find_training_text(const std::string& file, const std::string& held
                 "(task=... or, for a flow, points=...): leave the options out");
         return made.any() ? made_text(made) : no_text();
     }
-    if (!file.empty()) return text_of(file, file, held_out_file, wanted);
+    if (!file.empty()) {
+        TrainingText t = text_of(file, file, held_out_file, wanted);
+        if (!t.warning.empty()) log_line("warning: ", t.warning);
+        return t;
+    }
     const bool here = std::filesystem::exists("corpus/SOURCE.json");
     const Corpus corpus = here ? read_corpus("corpus") : Corpus{};
     const bool has_pairs = !corpus.pairs[0].empty();

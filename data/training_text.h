@@ -32,6 +32,7 @@ struct TrainingText {
     Strings train_targets, held_out_targets;  // for pairs; otherwise empty
     bool sources_alone = false;  // whether targets in origin.file were ignored, because only sentences were wanted
     std::shared_ptr<const PackedText> packed = nullptr;  // if there is one, `train` and `train_targets` are empty
+    std::string warning = {};                            // of HeldOutLines, if it has chosen the held-out lines
 
     std::uint64_t lines() const { return packed ? packed->lines() : train.size(); }  // number of training lines
     bool pairs() const { return packed ? origin.pairs : !train_targets.empty(); }

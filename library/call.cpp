@@ -28,7 +28,7 @@ struct LineUse {
 
 std::mutex one_at_a_time;             // not a recursive one: a child of fork() could not unlock it
 thread_local bool in_a_call = false;  // whether this thread has locked it
-bool abandoned = false;               // whether another thread had, when this process was forked
+bool abandoned = false;               // whether another thread had locked it when this process was forked
 
 [[maybe_unused]] const int after_fork = pthread_atfork(nullptr, nullptr, [] {
     if (in_a_call) return;  // a callback has forked

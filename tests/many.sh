@@ -274,6 +274,7 @@ refuses 'no such text' 1 'nowhere.txt' many 4 --data nowhere.txt
 refuses 'processes differ' 2 'error: the processes differ' \
     mpirun -q -n 1 "$root/train" --device cpu $run --steps 2 --out x : -n 1 "$root/train" --device cpu $run --steps 3 --out x
 mkdir -p slow fast && echo '{"learning_rate": 0.001}' > slow/config && echo '{"learning_rate": 1}' > fast/config
+ln -s ../pairs.tsv slow && ln -s ../pairs.tsv fast
 refuses 'the settings of processes differ' 2 'error: the processes differ' mpirun -q \
     -n 1 -wdir "$PWD/slow" "$root/train" --device cpu $run --steps 2 --config config --out x : \
     -n 1 -wdir "$PWD/fast" "$root/train" --device cpu $run --steps 2 --config config --out x

@@ -214,7 +214,7 @@ refuses 'a text that has changed' 1 'changing.tsv has changed since the run was 
 is 'a text that has changed is not needed to measure another one' '0 documents seq2seq.loss exact' \
     "$(evaluate changing --data held_out.tsv > table 2> error; echo $? $(grep -oE '^(documents|seq2seq.loss|exact) ' table))"
 is 'a text that has changed: a note' 1 \
-    "$(grep -c '^note: .*changing.tsv has changed.*; without it, samples and baselines are not measured$' error)"
+    "$(grep -c '^note: .*changing.tsv has changed.*; without it, the baselines are not measured$' error)"
 refuses 'a held-out text that has changed' 1 'changing.tsv has changed since the run was started' evaluate changing
 
 # ---- pairs that a task makes ----

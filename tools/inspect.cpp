@@ -130,7 +130,8 @@ int main(int argc, char** argv) {
             .list();
         plot.choice(
             "--over", curves.x, {"step", "tokens", "seconds"},
-            "step (default), tokens or seconds; those of held-out numbers, which have only a step, are interpolated");
+            "step (default), tokens or seconds; held-out numbers have only a step, so their tokens or seconds are "
+            "interpolated");
         plot.output("--out", curves.out, "FILE", "the picture, .svg or .png (default: curves.svg)");
         report = app.command("report", "writes a page on a run: curves, what its latents hold, what it generates");
         report.input("run", of_run.run, "RUN", "run folder, or one of its checkpoints").required();

@@ -91,7 +91,8 @@ void train(const Arguments& a, const Common& common, double start) {
         t.run->settings_to_change().declare(settings);
         expect_equal(text(t.text.lines(), " sentences, hashes ", t.text.origin.hash, " ", t.text.origin.held_out_hash,
                           ", ", name_of(common.device), ", ", name_of(t.run->common().precision), ", weights ",
-                          fmt::format("{:016x}", checksum_of(t.run->parameters)), ", settings ",
+                          fmt::format("{:016x}", checksum_of(t.run->parameters)),
+                          ", settings (of --config and the command) ",
                           fmt::format("{:016x}", hash_of(settings.to_json().dump())), ", sources of ", COMMIT));
         say("shared  by {} processes; {} parts of each batch\n", count, t.options.parts);
         if (t.options.parts < count)

@@ -35,8 +35,8 @@ struct StateShape {
     // Returns the number of pack numbers that each key has: R in one pack or, if `paired`, 2R in two packs.
     HD int packs() const { return paired ? 2 * slots : slots; }
     // Returns the size of a state in numbers: the number of keys (1), running maxima or products of gates (R), sums of
-    // weights (R), weighted sums of values (R,D) and, if `attends`, weighted sums of keys (R,D). The size is below 2^31:
-    // state_attention refuses larger states.
+    // weights (R), weighted sums of values (R,D) and, if `attends`, weighted sums of keys (R,D). The size is below
+    // 2^31: state_attention refuses larger states.
     HD int numbers() const { return 1 + 2 * slots + slots * columns * (attends ? 2 : 1); }
 };
 

@@ -41,13 +41,15 @@ std::string entry(const std::string& name, double value) {
 }
 
 // Returns the parameter or state that contains the first number that is not finite, and this number. Returns null and 0
-// if all numbers are finite.
+// if all numbers are finite. A number of a state, which is not trained, may be infinite: those of order=FILE are in
+// some older runs.
 std::pair<const Tensor*, double> first_not_finite(const Parameters& parameters) {
     const OnHost values(parameters.values());
     for (const Tensor& p : parameters.all()) {
         const View weights = parameters.slice(values.view(), p);
         for (std::int64_t i = 0; i < weights.count(); i++)
-            if (const double x = number_at(weights, i); !std::isfinite(x)) return {&p, x};
+            if (const double x = number_at(weights, i); p.needs_grad ? !std::isfinite(x) : std::isnan(x))
+                return {&p, x};
     }
     return {nullptr, 0};
 }
@@ -248,8 +250,9 @@ std::string Trainer::advice(std::int64_t updates) const {
         return "; no update has been made yet, so the learning rate is not the cause, but the initial weights or a "
                "setting of the model, such as deviation, norm_eps or dropout; --trace nan finds the first such number";
     const std::vector<std::int64_t> steps = folder_.steps();
-    // The checkpoint of the same number of updates would fail again.
-    const auto after = std::lower_bound(steps.begin(), steps.end(), updates);
+    // The checkpoint of the same number of updates would fail again. Steps after the last one that this run has saved
+    // or continued from belong to an older training.
+    const auto after = std::lower_bound(steps.begin(), steps.end(), std::min(updates, saved_step_ + 1));
     if (after == steps.begin())
         return text("; there is no earlier checkpoint: start again with a lower learning_rate than ",
                     options_.learning_rate, " or a longer warmup than ", options_.warmup);
@@ -259,7 +262,7 @@ std::string Trainer::advice(std::int64_t updates) const {
 }
 
 void Trainer::save() {
-    if (std::exchange(saved_step_, step_) == step_) return;
+    if (saved_step_ == step_) return;
     std::vector<Metric> held_out;  // measured by all processes together
     {
         const Averaged weights(*optimiser_);
@@ -271,6 +274,7 @@ void Trainer::save() {
         throw Error("step ", step_, ": the held-out loss is ", held_out[0].value, advice(step_));
     if (const auto [parameter, number] = first_not_finite(parameters_); parameter)
         throw Error("step ", step_, ": ", parameter->path, " contains a weight that is ", number, advice(step_));
+    saved_step_ = step_;
     if (!first_process()) return;
     // The held-out losses are logged before the checkpoint is saved. If the program crashes in between, the log has one
     // line too many, and resume() removes this line. In the other order, the log would lack a line.
@@ -482,7 +486,7 @@ StopReason Trainer::run(const std::function<bool()>& stop) {
         const Averaged weights(*optimiser_);
         task_.finish(folder_.step_folder(step_));
     }
-    show(seconds());
+    if (!to_rewind_) show(seconds());  // a resume of an older step without a step to do changes nothing
     return *reason;
 }
 

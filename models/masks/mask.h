@@ -138,8 +138,8 @@ struct Window {
     int globals = 0;   // the first `globals` rows of a segment see every row, and every row sees them, at any distance
     bool all = false;  // true: the window also limits which rows of other segments are seen
 
-    // The largest distance of a row in the window: radius * dilation. It may be at most `farthest`, so that its sum with
-    // a place fits into an int.
+    // The largest distance of a row in the window: radius * dilation. It may be at most `farthest`, so that its sum
+    // with a place fits into an int.
     std::int64_t reach() const { return std::int64_t(radius) * dilation; }
     static constexpr std::int64_t farthest = 1 << 30;
 };

@@ -87,8 +87,8 @@ const Order* find_order(const std::string& name) {
     return nullptr;
 }
 
-// Returns the rank of each number among all different numbers, from 0. Unlike the numbers themselves, ranks are exact in
-// f32, in which a checkpoint stores the scores.
+// Returns the rank of each number among all different numbers, from 0. Unlike the numbers themselves, ranks are exact
+// in f32, in which a checkpoint stores the scores.
 Numbers ranks_of(const Numbers& numbers) {
     std::map<double, int> rank;
     for (double n : numbers) rank[n];

@@ -32,14 +32,15 @@ std::vector<Strings> baselines(const Strings& sources, const TrainingText& t, bo
     return {first, nearest};
 }
 
-// Returns the text of the run. If another text is measured (how.data), the run's own text may be missing or changed. Its
-// lines are then empty, and what compares with them is not measured.
+// Returns the text of the run. If another text is measured (how.data), the run's own text may be missing or changed.
+// Its lines are then empty, and what compares with them is not measured.
 TrainingText text_of(const TextOrigin& origin, const Measuring& how) {
     if (how.data.empty()) return read_again(origin);
     try {
         return read_again(origin);
     } catch (const BadInput& e) {
-        log_line("note: ", e.what(), "; without it, samples and baselines are not measured");
+        if (how.samples > 0) throw;
+        log_line("note: ", e.what(), "; without it, the baselines are not measured");
     }
     TrainingText t;
     t.origin = origin;
@@ -167,7 +168,9 @@ Measures TargetRun::measures(const Measuring& how) {
         refuse_sentences(how.data.empty() ? t.origin.name : how.data);
     // A run of masked diffusion that continues texts would take a whole source, with its end, as given.
     const bool writing = pairs && !sampling && (writes() || unmasks()) && !(diffusion() && continues());
-    if (const char* const option = target_option(how); option && !writing)
+    const char* const option = writing ? nullptr : target_option(how);
+    if (option && sampling && pairs) throw BadUsage(option, " is about targets, which --samples does not write");
+    if (option)
         throw BadUsage(option, ": targets are written only for pairs; ", how.run, " was trained on ", objective(),
                        pairs ? "" : ", and the text holds no pairs");
     if (!(writing || sampling) || (diffusion() && !unmasks(how.search)))

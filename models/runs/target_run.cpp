@@ -429,7 +429,7 @@ std::unique_ptr<Task> TargetRun::task(const TrainingText& t) {
         throw BadInput("objective ", objective(), " needs [MASK], which the vocabulary lacks");
     reads(t);
     SharedSentences train = training_sentences(t);
-    if (step == 0 && draws_length() && !counter() && lengths_.empty()) count_lengths(*train);
+    if (run_json.empty() && draws_length() && !counter() && lengths_.empty()) count_lengths(*train);
     // An attention that does not support the mask of an objective is refused now, and not in the first step that draws
     // the objective.
     if (mixture.parts.size() > 1) {

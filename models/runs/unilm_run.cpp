@@ -82,7 +82,7 @@ ObjectiveOptions UniLmRun::objective_options() const {
 }
 
 void UniLmRun::reads(const TrainingText& text) {
-    if (step == 0) pairs_ = text.pairs();  // a loaded run knows from its record what it was trained on
+    if (run_json.empty()) pairs_ = text.pairs();  // a loaded run knows from its record what it was trained on
     if (const std::string why = unwritable(/*backward=*/true); mixture.has(Objective::writes_backward) && !why.empty())
         log_line("warning: objective lm-reverse: ", why);
 }

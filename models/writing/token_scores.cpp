@@ -107,13 +107,14 @@ void TokenScores::set(int token, float score) {
 
 void TokenScores::forbid(int token) { set(token, -INFINITY); }
 
-// Each of the `count` blocks with the largest maxima has a score that is at least the smallest of these maxima. A smaller
-// score is therefore not among the best. Returns minus infinity if there are fewer blocks.
+// Each of the `count` blocks with the largest maxima has a score that is at least the smallest of these maxima. A
+// smaller score is therefore not among the best. Returns minus infinity if there are fewer blocks.
 float TokenScores::least_of_best(int count) {
     if (count > int(largest_.size())) return -INFINITY;
     ranked_ = largest_;
     std::nth_element(ranked_.begin(), ranked_.begin() + count - 1, ranked_.end(), std::greater<>());
     const float least = from_ordered(ranked_[count - 1]);
+    if (std::isnan(least)) return -INFINITY;
     return least == 0 ? -0.0f : least;  // -0 and 0 are equal scores
 }
 

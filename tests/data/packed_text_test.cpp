@@ -229,7 +229,7 @@ TEST_CASE("held-out lines: at most 10,000, in any order the same ones, and none 
         CHECK(train == 3);
         CHECK(chosen.finish().size() == 9999);
     }
-    // Many copies of the first candidate take the place of the others, which is worth a warning.
+    // Too many copies of the first candidate push all others out, and then leave as well. Hence the warning.
     std::pair<std::uint32_t, int> first{~0u, 0};
     for (int i = 0; i < 400000; i++)
         if (const std::uint32_t hash = make_stream(0, "line " + std::to_string(i), 0).key0; hash % 50 == 0)

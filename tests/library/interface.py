@@ -10,12 +10,14 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 
 sys.path.insert(0, "python")
 import masquerade
 
+warnings.simplefilter("ignore", DeprecationWarning)  # of os.fork() in a process with threads, from Python 3.12 on
 folder = sys.argv[1]
 run = masquerade.Run.open(f"{folder}/lm")
 small = dict(layers=2, width=16, heads=2, inner=32, batch_tokens=200, warmup=5, vocabulary=120, max_length=20)
@@ -73,11 +75,12 @@ assert forked(usual), "a child of fork() cannot generate"
 in_callback = []
 train("forking", progress=lambda step: in_callback.append(forked(usual)))
 assert in_callback == [True] * 3, "a child of fork() in a callback cannot generate"
-other = threading.Thread(target=lambda: run.generate(count=8000, temperature=1))
+entered, leave = threading.Event(), threading.Event()
+other = threading.Thread(target=lambda: train("held", progress=lambda step: entered.set() or not leave.wait(60)))
 other.start()
-time.sleep(0.2)
+assert entered.wait(60)
 assert forked(None), "a child of fork() during a call of another thread is not refused"
-assert other.is_alive(), "the call is too short for this test"
+leave.set()
 other.join()
 assert forked(usual)
 

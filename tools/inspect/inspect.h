@@ -47,8 +47,8 @@ struct PlotSettings {
 void plot_runs(const PlotSettings& settings);
 std::string name_of_folder(const std::string& path);  // last name in the absolute path: "a" for "runs/a/"
 using Curves = std::map<std::string, Points>;         // name of a number in the log -> its points (x, y)
-// Returns the curves of all numbers in the log.jsonl at `path`, over the number `x`, such as "step". For a line that has
-// a step but no x, as a held-out line has no "tokens", x is interpolated from the steps of the lines that have it.
+// Returns the curves of all numbers in the log.jsonl at `path`, over the number `x`, such as "step". For a line that
+// has a step but no x, as a held-out line has no "tokens", x is interpolated from the steps of the lines that have it.
 Curves curves_of(const std::string& path, const std::string& x);
 // Whether a number of log.jsonl says something about the model, and not only about the progress, the speed or the
 // memory of the training.

@@ -33,7 +33,8 @@ std::string name_of_folder(const std::string& path) {
     return std::filesystem::absolute(path + "/.").parent_path().filename().string();
 }
 
-// Skips each line without x whose x cannot be found, and a last line that is incomplete because the run crashed.
+// Skips lines whose x is neither there nor can be interpolated, and a last line that is incomplete because the run
+// crashed.
 Curves curves_of(const std::string& path, const std::string& x) {
     std::vector<nlohmann::json> lines;
     const std::string bytes = read_file(path);

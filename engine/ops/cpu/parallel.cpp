@@ -4,6 +4,7 @@
 // the call need not wait for a worker that has not begun.
 #include "engine/ops/cpu/parallel.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <sched.h>
@@ -60,8 +61,15 @@ class Pool {
     }
 
     void run(std::int64_t pieces, Piece piece, void* context, int team) {
+        const std::string warning = run_alone(pieces, piece, context, team);
+        if (!warning.empty()) log_line(warning);  // without a lock, because a user's log function may call the library
+    }
+
+  private:
+    // Runs the pieces when no other call is running. Returns a warning, or an empty string.
+    std::string run_alone(std::int64_t pieces, Piece piece, void* context, int team) {
         std::lock_guard<std::mutex> one_caller(calls_);
-        make_workers(team - 1);
+        const std::string warning = make_workers(team - 1);
         std::uint64_t generation = (ticket_.load() >> 32) + 2;
         ticket_ = (generation - 1) << 32;  // an odd generation: no piece can be claimed while the new job is set up
         piece_ = piece;
@@ -84,20 +92,21 @@ class Pool {
                 std::this_thread::yield();
         }
         if (thrown_) std::rethrow_exception(thrown_);
+        return warning;
     }
 
-  private:
-    // Creates workers until there are `count`. If the system refuses to create another thread, warns and continues with
-    // the threads that exist, now and in later jobs. Results do not depend on the number of threads.
-    void make_workers(int count) {
+    // Creates workers until there are `count`. If the system refuses to create another thread, returns a warning; the
+    // threads that exist then do the work, now and in later jobs. Results do not depend on the number of threads.
+    std::string make_workers(int count) {
         try {
             while (int(workers_.size()) < std::min(count, most_workers_))
                 workers_.emplace_back([this, me = int(workers_.size())] { work(me); });
         } catch (const std::system_error& e) {
             most_workers_ = int(workers_.size());
-            log_line("warning: ", e.code().message(), ": only ", most_workers_ + 1, " of ", count + 1,
-                     " threads could be created; if memory runs out now, choose fewer with --threads");
+            return text("warning: only ", most_workers_ + 1, " of ", count + 1, " threads could be created (",
+                        e.code().message(), "); they do all the work");
         }
+        return "";
     }
 
     // Claims the next piece of the job (one call of run()) and runs the piece; returns false if there is none. The
@@ -161,15 +170,22 @@ class Pool {
     bool stopping_ = false;
 };
 
-// The pool of the process. A child of fork() has no threads of the pool. It does not destroy its copy of the pool,
-// because the destructor of the condition variable would wait for ever for threads that do not exist in the child.
+// The pool of the process. A child of fork() has none of its threads, and gets a pool of its own: a mutex of the old
+// one may be locked for ever. The old one is not destroyed in the child, because the destructor of the condition
+// variable would wait for ever for threads that do not exist there.
 struct KeptPool {
-    Pool* const pool = new Pool;
+    Pool* pool = new Pool;
     const pid_t owner = getpid();
     ~KeptPool() {
         if (getpid() == owner) delete pool;
     }
 };
+
+Pool& pool() {
+    static KeptPool kept;
+    [[maybe_unused]] static const int at_fork = pthread_atfork(nullptr, nullptr, [] { kept.pool = new Pool; });
+    return *kept.pool;
+}
 
 }  // namespace
 
@@ -187,8 +203,7 @@ void run_pieces(std::int64_t pieces, void (*piece)(void*, std::int64_t), void* c
         for (std::int64_t i = 0; i < pieces; i++) piece(context, i);
         return;
     }
-    static const KeptPool kept;
-    kept.pool->run(pieces, piece, context, int(std::min<std::int64_t>(pieces, threads())));
+    pool().run(pieces, piece, context, int(std::min<std::int64_t>(pieces, threads())));
 }
 
 }  // namespace detail

@@ -257,7 +257,7 @@ TEST_CASE("unilm run: what it was trained on says how it reads and what it can w
         // A trained run that reads another text, as for a map of its attention, stays what it was trained to be.
         TrainingText texts = questions();
         texts.train_targets.clear(), texts.held_out_targets.clear();
-        run.step = 1;
+        run.run_json = "{}";
         run.task(texts);
         CHECK_FALSE(run.continues());
     }
