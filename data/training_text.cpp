@@ -181,4 +181,13 @@ TrainingText read_again(const TextOrigin& origin) {
     return t;
 }
 
+TrainingText read_if_there(const TextOrigin& origin, const std::string& without) {
+    try {
+        return read_again(origin);
+    } catch (const BadInput& e) {
+        log_line("note: ", e.what(), "; ", without);
+        return TrainingText{origin, {}, {}, {}, {}};
+    }
+}
+
 }  // namespace masquerade

@@ -66,5 +66,8 @@ TrainingText find_training_text(const std::string& file, const std::string& held
                                 TextKind wanted = TextKind::sentences, const PairOptions& made = {});
 // Reads the text of a run again. Throws BadInput if a file, or the task that generates the pairs, has changed.
 TrainingText read_again(const TextOrigin& origin);
+// The same, for a text that can be done without: in place of an error, logs a note that ends with `without`, and
+// returns a text without lines.
+TrainingText read_if_there(const TextOrigin& origin, const std::string& without);
 
 }  // namespace masquerade

@@ -41,8 +41,8 @@ std::string entry(const std::string& name, double value) {
 }
 
 // Returns the parameter or state that contains the first number that is not finite, and this number. Returns null and 0
-// if all numbers are finite. A number of a state, which is not trained, may be infinite: those of order=FILE are in
-// some older runs.
+// if all numbers are finite. Only trained parameters are refused for being infinite: the scores of order=FILE, which
+// are not trained, are infinite in some older runs.
 std::pair<const Tensor*, double> first_not_finite(const Parameters& parameters) {
     const OnHost values(parameters.values());
     for (const Tensor& p : parameters.all()) {

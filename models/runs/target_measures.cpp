@@ -32,21 +32,6 @@ std::vector<Strings> baselines(const Strings& sources, const TrainingText& t, bo
     return {first, nearest};
 }
 
-// Returns the text of the run. If another text is measured (how.data), the run's own text may be missing or changed.
-// Its lines are then empty, and what compares with them is not measured.
-TrainingText text_of(const TextOrigin& origin, const Measuring& how) {
-    if (how.data.empty()) return read_again(origin);
-    try {
-        return read_again(origin);
-    } catch (const BadInput& e) {
-        if (how.samples > 0) throw;
-        log_line("note: ", e.what(), "; without it, the baselines are not measured");
-    }
-    TrainingText t;
-    t.origin = origin;
-    return t;
-}
-
 // Returns the option about targets that is given, or null.
 const char* target_option(const Measuring& how) {
     return !how.outputs.empty()             ? "--outputs"
@@ -144,7 +129,10 @@ Measures TargetRun::measures(const Measuring& how) {
                        " does not");
     if (!sampling && !how.judge.empty()) throw BadUsage("--judge measures samples: give --samples N as well");
     const std::unique_ptr<const Judge> judge = judge_of(how);
-    TrainingText t = text_of(origin_of(run_json, how.run + "/run.json"), how);
+    const TextOrigin origin = origin_of(run_json, how.run + "/run.json");
+    TrainingText t = how.data.empty() || how.samples > 0
+                         ? read_again(origin)
+                         : read_if_there(origin, "without it, the baselines are not measured");
     if (!how.data.empty()) {
         Text given = read_text(how.data);
         t.held_out = std::move(given.source);

@@ -22,14 +22,9 @@ namespace {
 // Returns the training text and held-out text of the run. If choice.data is given, it replaces the held-out text. The
 // run's own files may then be missing; if they are, the training text is empty, and samples are not measured.
 TrainingText text_of(const UniVaeRun& run, const Measuring& choice) {
-    TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
+    const TextOrigin origin = origin_of(run.run_json, choice.run + "/run.json");
     if (choice.data.empty()) return read_again(origin);
-    TrainingText t;
-    try {
-        t = read_again(origin);
-    } catch (const BadInput& e) {
-        log_line("note: ", e.what(), "; samples are not measured without it");
-    }
+    TrainingText t = read_if_there(origin, "samples are not measured without it");
     Text given = read_text(choice.data);
     t.held_out = std::move(given.source);
     if (run.settings.pairs) t.held_out_targets = std::move(given.target);

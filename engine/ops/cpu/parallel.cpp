@@ -5,7 +5,6 @@
 #include "engine/ops/cpu/parallel.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <sched.h>
 
@@ -15,6 +14,7 @@
 #include <exception>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -170,21 +170,16 @@ class Pool {
     bool stopping_ = false;
 };
 
-// The pool of the process. A child of fork() has none of its threads, and gets a pool of its own: a mutex of the old
-// one may be locked for ever. The old one is not destroyed in the child, because the destructor of the condition
-// variable would wait for ever for threads that do not exist there.
-struct KeptPool {
-    Pool* pool = new Pool;
-    const pid_t owner = getpid();
-    ~KeptPool() {
-        if (getpid() == owner) delete pool;
-    }
-};
-
+// Returns the pool of the process. A child of fork() has none of the threads of its parent's pool, and gets a pool of
+// its own: a mutex of the old one may be locked for ever. The old one is not destroyed in the child, because the
+// destructor of the condition variable would wait for ever for threads that do not exist there.
 Pool& pool() {
-    static KeptPool kept;
-    [[maybe_unused]] static const int at_fork = pthread_atfork(nullptr, nullptr, [] { kept.pool = new Pool; });
-    return *kept.pool;
+    static auto kept = std::make_unique<Pool>();
+    [[maybe_unused]] static const int at_fork = pthread_atfork(nullptr, nullptr, [] {
+        static_cast<void>(kept.release());
+        kept = std::make_unique<Pool>();
+    });
+    return *kept;
 }
 
 }  // namespace
